@@ -1,0 +1,283 @@
+//! Which failures say "not now", as data: two built-in tables and a policy's own rules above them.
+
+use alloc::{string::String, vec::Vec};
+use core::time::Duration;
+
+use crate::{
+    decision::names,
+    verdict::{Cause, Sent, Verdict},
+};
+
+/// What a driver saw of an attempt's end: a status, or an error without one.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Observed {
+    /// The dependency answered with this HTTP status.
+    Status(u16),
+    /// No whole answer came.
+    Error(ErrorClass),
+}
+
+/// The kinds of failure without an answer. A closed list: it is stored, and a metric label.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum ErrorClass {
+    /// The name could not be resolved.
+    Dns,
+    /// The connection was refused, or the host or network could not be reached.
+    Connect,
+    /// The connection was not made in time.
+    ConnectTimeout,
+    /// The TLS handshake failed.
+    Tls,
+    /// A connection closed before anything of the request was written.
+    NotSent,
+    /// The connection broke after the request may have been sent.
+    Reset,
+    /// No response head came in time.
+    HeaderTimeout,
+    /// The response body did not end in time.
+    BodyTimeout,
+    /// A time-out of which no more is known.
+    Timeout,
+    /// What came was not the protocol.
+    Protocol,
+    /// The address may not be dialled.
+    Blocked,
+    /// The worker died; nobody knows what happened.
+    Lost,
+    /// The operation panicked.
+    Panic,
+    /// None of these.
+    Other,
+}
+
+names!(ErrorClass {
+    Dns => "dns",
+    Connect => "connect",
+    ConnectTimeout => "connect_timeout",
+    Tls => "tls",
+    NotSent => "not_sent",
+    Reset => "reset",
+    HeaderTimeout => "header_timeout",
+    BodyTimeout => "body_timeout",
+    Timeout => "timeout",
+    Protocol => "protocol",
+    Blocked => "blocked",
+    Lost => "lost",
+    Panic => "panic",
+    Other => "other",
+});
+
+/// What an observation means by contract.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Answer {
+    /// Done.
+    Success,
+    /// Worth another attempt.
+    NotNow,
+    /// Worth another attempt; and we ask too often.
+    Throttled,
+    /// Another attempt would get the same.
+    No,
+}
+
+names!(Answer { Success => "success", NotNow => "not_now", Throttled => "throttled", No => "no" });
+
+/// A built-in table.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Table {
+    /// For live calls: 408, 429, 502, 503, 504, connect and reset failures and time-outs are "not now"; 500,
+    /// TLS, unknown host, protocol errors and everything unknown are "no".
+    Documents,
+    /// For durable delivery: every 5xx but 501 and 505, every 3xx (never followed), 408, 425, 429 and every
+    /// failure of the network are "not now"; every other 4xx is "no".
+    Webhook,
+}
+
+names!(Table { Documents => "documents", Webhook => "webhook" });
+
+/// What means what: a table, a policy's rules above it, and rules for some routes above those.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Classification {
+    /// The table to fall back on.
+    pub table: Table,
+    /// Rules for every route.
+    pub rules: Rules,
+    /// Rules for some routes; the first that matches and has an answer wins.
+    pub routes: Vec<RouteRule>,
+}
+
+/// Answers by status and by class of error.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Rules {
+    /// Ranges of statuses, both ends included. A narrower range wins over a wider one.
+    pub statuses: Vec<(u16, u16, Answer)>,
+    /// Classes of error.
+    pub errors: Vec<(ErrorClass, Answer)>,
+}
+
+/// Rules for the requests whose method and path match.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct RouteRule {
+    /// Only this method; every method if `None`.
+    pub method: Option<String>,
+    /// The path; a trailing `*` matches any rest.
+    pub path: String,
+    /// What counts there.
+    pub rules: Rules,
+}
+
+/// The request that an observation belongs to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Route<'a> {
+    /// The HTTP method.
+    pub method: &'a str,
+    /// The path without the query.
+    pub path: &'a str,
+}
+
+impl Observed {
+    /// A short name with few values, for metrics and lists.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Status(100..=199) => "1xx",
+            Self::Status(200..=299) => "2xx",
+            Self::Status(300..=399) => "3xx",
+            Self::Status(429) => "429",
+            Self::Status(400..=499) => "4xx",
+            Self::Status(500..=599) => "5xx",
+            Self::Status(_) => "other_status",
+            Self::Error(class) => class.name(),
+        }
+    }
+
+    /// Whether the dependency may have acted on the request. A status alone, 429 and 503 included, is "maybe".
+    pub const fn sent(self) -> Sent {
+        match self {
+            Self::Error(
+                ErrorClass::Dns
+                | ErrorClass::Connect
+                | ErrorClass::ConnectTimeout
+                | ErrorClass::Tls
+                | ErrorClass::NotSent
+                | ErrorClass::Blocked,
+            ) => Sent::No,
+            Self::Status(_) | Self::Error(_) => Sent::Maybe,
+        }
+    }
+}
+
+impl Classification {
+    /// A table without rules of one's own.
+    pub const fn new(table: Table) -> Self {
+        let rules = Rules { statuses: Vec::new(), errors: Vec::new() };
+        Self { table, rules, routes: Vec::new() }
+    }
+
+    /// What an observation means: by the first matching route's rules, else the policy's, else the table.
+    pub fn answer(&self, observed: Observed, route: Route<'_>) -> Answer {
+        self.routes
+            .iter()
+            .filter(|rule| rule.matches(route))
+            .find_map(|rule| rule.rules.answer(observed))
+            .or_else(|| self.rules.answer(observed))
+            .unwrap_or_else(|| self.table.answer(observed))
+    }
+
+    /// The verdict on an observation. A lost attempt is never a matter of rules: nobody saw it end.
+    pub fn verdict(&self, observed: Observed, route: Route<'_>, server_wait: Option<Duration>) -> Verdict {
+        if observed == Observed::Error(ErrorClass::Lost) {
+            return Verdict::LOST;
+        }
+        let cause = match (self.answer(observed, route), observed) {
+            (Answer::Success, _) => return Verdict::Success,
+            (Answer::No, _) => return Verdict::Permanent,
+            (Answer::Throttled, _) => Cause::Throttled,
+            (
+                Answer::NotNow,
+                Observed::Error(
+                    ErrorClass::ConnectTimeout
+                    | ErrorClass::HeaderTimeout
+                    | ErrorClass::BodyTimeout
+                    | ErrorClass::Timeout,
+                ),
+            ) => Cause::Timeout,
+            (Answer::NotNow, _) => Cause::Error,
+        };
+        Verdict::Failure { cause, sent: observed.sent(), server_wait }
+    }
+}
+
+impl Table {
+    /// What the table says.
+    pub const fn answer(self, observed: Observed) -> Answer {
+        match self {
+            Self::Documents => documents(observed),
+            Self::Webhook => webhook(observed),
+        }
+    }
+}
+
+impl Rules {
+    fn answer(&self, observed: Observed) -> Option<Answer> {
+        match observed {
+            Observed::Status(status) => self
+                .statuses
+                .iter()
+                .filter(|(low, high, _)| (*low..=*high).contains(&status))
+                .min_by_key(|(low, high, _)| high - low)
+                .map(|(_, _, answer)| *answer),
+            Observed::Error(class) => {
+                self.errors.iter().find(|(known, _)| *known == class).map(|(_, answer)| *answer)
+            }
+        }
+    }
+}
+
+impl RouteRule {
+    fn matches(&self, route: Route<'_>) -> bool {
+        let method = self.method.as_deref().is_none_or(|method| method.eq_ignore_ascii_case(route.method));
+        let path = match self.path.strip_suffix('*') {
+            Some(start) => route.path.starts_with(start),
+            None => route.path == self.path,
+        };
+        method && path
+    }
+}
+
+const fn documents(observed: Observed) -> Answer {
+    match observed {
+        Observed::Status(200..=299) => Answer::Success,
+        Observed::Status(429) => Answer::Throttled,
+        Observed::Status(408 | 502..=504) => Answer::NotNow,
+        Observed::Status(_) => Answer::No,
+        Observed::Error(
+            ErrorClass::Connect
+            | ErrorClass::ConnectTimeout
+            | ErrorClass::NotSent
+            | ErrorClass::Reset
+            | ErrorClass::HeaderTimeout
+            | ErrorClass::BodyTimeout
+            | ErrorClass::Timeout
+            | ErrorClass::Lost,
+        ) => Answer::NotNow,
+        Observed::Error(
+            ErrorClass::Dns
+            | ErrorClass::Tls
+            | ErrorClass::Protocol
+            | ErrorClass::Blocked
+            | ErrorClass::Panic
+            | ErrorClass::Other,
+        ) => Answer::No,
+    }
+}
+
+const fn webhook(observed: Observed) -> Answer {
+    match observed {
+        Observed::Status(200..=299) => Answer::Success,
+        Observed::Status(429) => Answer::Throttled,
+        Observed::Status(501 | 505) => Answer::No,
+        Observed::Status(100..=199 | 300..=399 | 408 | 425 | 500..=599) => Answer::NotNow,
+        Observed::Status(_) | Observed::Error(ErrorClass::Blocked) => Answer::No,
+        Observed::Error(_) => Answer::NotNow,
+    }
+}

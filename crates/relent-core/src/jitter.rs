@@ -1,0 +1,145 @@
+//! How chance spreads a wait, so that callers that failed together do not come back together.
+//!
+//! Chance enters once: a call's seed, hashed with the number of the wait. The same seed gives the same wait on
+//! every machine, in every driver; integers throughout, so nothing depends on a platform's floating point.
+
+use core::time::Duration;
+
+use crate::time::saturating_nanos;
+
+/// How a wait is drawn below its ceiling.
+///
+/// # Source
+///
+/// Full, equal and decorrelated jitter: Marc Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog,
+/// 2015. There full jitter did the least work of all.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum Jitter {
+    /// Uniform from zero to the ceiling.
+    #[default]
+    Full,
+    /// The ceiling itself. Callers that failed together retry together.
+    None,
+    /// Half the ceiling, and uniform from zero to the other half.
+    Equal,
+    /// Uniform from the base to three times the last wait, or to the cap if that is less. The cap is applied
+    /// before the draw, so waits do not collapse on it.
+    Decorrelated,
+    /// Uniform from the ceiling less `below_milli` thousandths of it to the ceiling plus `above_milli`.
+    Proportional {
+        /// Thousandths of the ceiling that the wait may be shorter by, at most 1000.
+        below_milli: u32,
+        /// Thousandths of the ceiling that the wait may be longer by.
+        above_milli: u32,
+    },
+}
+
+/// What one draw needs to know.
+pub(crate) struct Draw {
+    /// The call's seed, its redrive cycle, and which wait this is.
+    pub seed: u64,
+    pub cycle: u32,
+    pub number: u32,
+    /// The curve's value for this wait.
+    pub ceiling: Duration,
+    /// The curve's first value and its greatest, and the wait before this one: for decorrelated jitter.
+    pub base: Duration,
+    pub cap: Duration,
+    pub last: Duration,
+}
+
+impl Jitter {
+    /// Whether this jitter draws at all.
+    pub const fn draws(self) -> bool {
+        !matches!(self, Self::None)
+    }
+
+    /// The wait for one draw, and the most it could have been.
+    pub(crate) fn spread(self, draw: &Draw) -> (Duration, Duration) {
+        let uniform = |low: Duration, high: Duration| {
+            let (low, high) = (saturating_nanos(low), saturating_nanos(high));
+            let span = high.saturating_sub(low);
+            (Duration::from_nanos(low + below(draw.bits(), span)), Duration::from_nanos(high.max(low)))
+        };
+        match self {
+            Self::None => (draw.ceiling, draw.ceiling),
+            Self::Full => uniform(Duration::ZERO, draw.ceiling),
+            Self::Equal => uniform(draw.ceiling / 2, draw.ceiling),
+            Self::Decorrelated => {
+                let last = draw.last.max(draw.base);
+                uniform(draw.base, last.saturating_mul(3).min(draw.cap))
+            }
+            Self::Proportional { below_milli, above_milli } => {
+                let nanos = saturating_nanos(draw.ceiling);
+                let part = |milli: u32| thousandths(nanos, milli);
+                let low = nanos.saturating_sub(part(below_milli));
+                uniform(
+                    Duration::from_nanos(low),
+                    Duration::from_nanos(nanos.saturating_add(part(above_milli))),
+                )
+            }
+        }
+    }
+}
+
+impl Draw {
+    /// Sixty-four bits that belong to this wait of this call alone.
+    pub(crate) fn bits(&self) -> u64 {
+        let place = (u64::from(self.cycle) << 32) | u64::from(self.number);
+        mix(mix(self.seed).wrapping_add(place.wrapping_mul(GOLDEN)))
+    }
+}
+
+/// Uniform on the integers from zero to `span`, both included.
+///
+/// # Source
+///
+/// Multiply-shift: Daniel Lemire, "Fast Random Integer Generation in an Interval", 2019; without its rejection
+/// step, whose bias here is below 2⁻³⁰ for any wait under ten years.
+pub(crate) fn below(bits: u64, span: u64) -> u64 {
+    let wide = u128::from(bits) * (u128::from(span) + 1);
+    u64::try_from(wide >> 64).unwrap_or(span)
+}
+
+/// `value × milli ÷ 1000`, saturating.
+fn thousandths(value: u64, milli: u32) -> u64 {
+    u64::try_from(u128::from(value) * u128::from(milli) / 1000).unwrap_or(u64::MAX)
+}
+
+/// The output function of SplitMix64: every bit of the seed moves about half of the result.
+///
+/// # Source
+///
+/// Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014 (variant 13 of
+/// Stafford's mixers).
+fn mix(seed: u64) -> u64 {
+    let mut z = seed.wrapping_add(GOLDEN);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// 2⁶⁴ divided by the golden ratio, odd: SplitMix64's increment.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mixer_is_splitmix64() {
+        // The first three outputs of SplitMix64 from state 1234567, a widely published vector.
+        let expected = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
+        let drawn = [0u64, 1, 2].map(|n| mix(1_234_567u64.wrapping_add(n.wrapping_mul(GOLDEN))));
+        assert_eq!(drawn, expected);
+    }
+
+    #[test]
+    fn a_draw_reaches_both_ends_and_no_further() {
+        assert_eq!(below(0, 9), 0);
+        assert_eq!(below(u64::MAX, 9), 9);
+        assert_eq!(below(u64::MAX, u64::MAX), u64::MAX);
+        assert_eq!(below(u64::MAX, 0), 0);
+    }
+}

@@ -1,0 +1,56 @@
+//! The decision core of relent.
+//!
+//! A retry is a decision: given what has happened to a call and the time, try again after a wait, or stop for
+//! a reason. Everywhere else that decision hides in a loop that sleeps, so it can be neither stored nor
+//! printed nor simulated. Here it is a function and nothing else:
+//!
+//! ```
+//! use core::time::Duration;
+//! use relent_core::{Cause, Decision, Policy, Sent, Timestamp, Verdict};
+//!
+//! let policy = Policy::live();
+//! let mut history = policy.begin(42, Timestamp::ZERO, None, None);
+//! let failed = Verdict::Failure { cause: Cause::Error, sent: Sent::No, server_wait: None };
+//! match policy.retry.conclude(&mut history, failed, Timestamp::from_millis(30)) {
+//!     Decision::Retry(wait) => assert!(wait.length <= Duration::from_millis(200)),
+//!     Decision::Stop(reason) => unreachable!("stopped: {}", reason.name()),
+//! }
+//! ```
+//!
+//! No clock (`now` is an argument), no generator (`History::seed` is the call's whole supply of chance), no
+//! lock, no I/O, no `async`; nothing allocates outside configuration. Drivers own time; none has an opinion.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod backoff;
+mod classify;
+mod deadline;
+mod decision;
+mod history;
+mod jitter;
+mod policy;
+mod retry;
+mod settlement;
+mod text;
+mod time;
+mod timeline;
+mod verdict;
+
+pub use backoff::Backoff;
+pub use classify::{Answer, Classification, ErrorClass, Observed, Route, RouteRule, Rules, Table};
+pub use deadline::Deadlines;
+pub use decision::{Decision, Gate, Refusal, StopReason, Wait, WaitOrigin};
+pub use history::{History, Idempotency, Nesting, Unreadable};
+pub use jitter::Jitter;
+#[cfg(feature = "serde")]
+pub use policy::PolicyText;
+pub use policy::{Invalid, Policy, Preset, Warning};
+pub use retry::{Over, RetryPolicy, ServerWait, ServerWaitMode};
+pub use settlement::Settlement;
+pub use text::{DurationText, format_duration, parse_duration};
+pub use time::Timestamp;
+pub use timeline::{Script, ScriptedOutcome, Step, Timeline, timeline};
+pub use verdict::{Cause, Neutral, Outcome, Sent, Verdict};

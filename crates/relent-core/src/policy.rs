@@ -1,0 +1,158 @@
+//! A policy: what you write down, the same for the library, the server and the laboratory.
+//!
+//! It is a struct of named slots in one fixed order, not a nest of closures, so it can be written in TOML,
+//! printed, compared and simulated, and never composed in the wrong order. The order, outermost first:
+//! upstream deadline, total time-out, admission, retry, budget, per-attempt rate and concurrency, breaker,
+//! attempt time-out.
+
+#[cfg(feature = "serde")]
+mod text;
+mod validate;
+
+use core::time::Duration;
+
+#[cfg(feature = "serde")]
+pub use text::PolicyText;
+pub use validate::{Invalid, Warning};
+
+use crate::{
+    backoff::Backoff,
+    classify::{Classification, Table},
+    deadline::Deadlines,
+    decision::names,
+    history::{History, Idempotency},
+    jitter::Jitter,
+    retry::{Over, RetryPolicy, ServerWait, ServerWaitMode},
+    time::Timestamp,
+};
+
+/// A whole policy for one dependency.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Policy {
+    /// Whether calls are safe to repeat, unless a call says otherwise.
+    pub repeat: Idempotency,
+    /// Bounds one physical call.
+    pub attempt_timeout: Duration,
+    /// Bounds all attempts and waits of one logical call, from its start.
+    pub total_timeout: Option<Duration>,
+    /// Bounds durable work, from its acceptance.
+    pub business_deadline: Option<Duration>,
+    /// When to try again.
+    pub retry: RetryPolicy,
+    /// What says "not now".
+    pub classify: Classification,
+}
+
+/// A policy with a name of its own.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum Preset {
+    /// For a caller who waits.
+    Default,
+    /// For durable work.
+    Durable,
+}
+
+names!(Preset { Default => "default", Durable => "durable" });
+
+impl Preset {
+    /// The policy.
+    pub fn policy(self) -> Policy {
+        match self {
+            Self::Default => Policy::live(),
+            Self::Durable => Policy::durable(),
+        }
+    }
+}
+
+impl Policy {
+    /// The default for a caller who waits: five attempts, full jitter under 200 ms doubling to 10 s, 2 s an
+    /// attempt, 5 s in all, hints over 60 s stop, and nothing unsafe repeated.
+    pub fn live() -> Self {
+        Self {
+            repeat: Idempotency::Unsafe,
+            attempt_timeout: Duration::from_secs(2),
+            total_timeout: Some(Duration::from_secs(5)),
+            business_deadline: None,
+            retry: RetryPolicy {
+                max_attempts: Some(5),
+                backoff: Backoff::Exponential {
+                    base: Duration::from_millis(200),
+                    factor_milli: 2000,
+                    max: Duration::from_secs(10),
+                },
+                throttled_backoff: None,
+                jitter: Jitter::Full,
+                max_wait: LONGEST_WAIT,
+                server_wait: ServerWait {
+                    mode: ServerWaitMode::Above,
+                    limit: Duration::from_secs(60),
+                    over: Over::Stop,
+                },
+                min_attempt: Duration::from_millis(100),
+                reserve: Duration::ZERO,
+                max_losses: 3,
+            },
+            classify: Classification::new(Table::Documents),
+        }
+    }
+
+    /// The default for durable work: attempts without limit within three days, full jitter under 5 s growing
+    /// fourfold to 6 h (about thirty fit), 15 s an attempt, hints clamped at 24 h, three losses rescued.
+    pub fn durable() -> Self {
+        let live = Self::live();
+        Self {
+            repeat: Idempotency::Keyed,
+            attempt_timeout: Duration::from_secs(15),
+            total_timeout: None,
+            business_deadline: Some(3 * DAY),
+            retry: RetryPolicy {
+                max_attempts: None,
+                backoff: Backoff::Exponential {
+                    base: Duration::from_secs(5),
+                    factor_milli: 4000,
+                    max: Duration::from_secs(6 * 3600),
+                },
+                server_wait: ServerWait { mode: ServerWaitMode::Above, limit: DAY, over: Over::Clamp },
+                ..live.retry
+            },
+            classify: Classification::new(Table::Webhook),
+        }
+    }
+
+    /// The history of a call that begins at `now`.
+    ///
+    /// `upstream` is the caller's own deadline. `business` is the work's deadline where its sender gave one;
+    /// otherwise the policy's counts from `now`.
+    pub fn begin(
+        &self,
+        seed: u64,
+        now: Timestamp,
+        upstream: Option<Timestamp>,
+        business: Option<Timestamp>,
+    ) -> History {
+        let deadlines = Deadlines {
+            total: self.total_timeout.map(|length| now.after(length)),
+            upstream,
+            business: business.or_else(|| self.business_deadline.map(|length| now.after(length))),
+        };
+        History::new(seed, now, self.repeat, deadlines)
+    }
+
+    /// The instant at which an attempt that begins at `now` must be given up.
+    pub fn give_up_at(&self, history: &History, now: Timestamp) -> Timestamp {
+        self.retry.give_up_at(history, self.attempt_timeout, now)
+    }
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self::live()
+    }
+}
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// No wait of our own is longer than a day unless a policy says so: a curve without a cap of its own must not
+/// put work off for years.
+const LONGEST_WAIT: Duration = DAY;

@@ -1,0 +1,210 @@
+//! Whether to try again, and how long to wait: the only place where attempts are compared with a maximum.
+
+use core::time::Duration;
+
+use crate::{
+    backoff::Backoff,
+    decision::{Decision, StopReason, Wait, WaitOrigin, names},
+    history::{History, Idempotency, Nesting},
+    jitter::{Draw, Jitter, below},
+    time::{Timestamp, saturating_nanos},
+    verdict::{Cause, Neutral, Sent, Verdict},
+};
+
+/// When to try again, as data.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct RetryPolicy {
+    /// The most attempts, the first included. `None`: as many as the deadlines allow.
+    pub max_attempts: Option<u32>,
+    /// How the ceiling of the waits grows.
+    pub backoff: Backoff,
+    /// Another curve for failures that said "you ask too often".
+    pub throttled_backoff: Option<Backoff>,
+    /// How chance spreads the waits.
+    pub jitter: Jitter,
+    /// No ceiling is higher, whatever the curve says. Waits that the server asks for have a limit of their own.
+    pub max_wait: Duration,
+    /// What to do with a wait that the server asks for.
+    pub server_wait: ServerWait,
+    /// The least time worth starting an attempt with.
+    pub min_attempt: Duration,
+    /// Taken off every deadline first: the caller's time for what comes after the call.
+    pub reserve: Duration,
+    /// How many attempts may be lost with their worker; one more is poison.
+    pub max_losses: u32,
+}
+
+/// What to do with a wait that the server asks for.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct ServerWait {
+    /// How the hint and our own wait combine.
+    pub mode: ServerWaitMode,
+    /// The longest hint obeyed.
+    pub limit: Duration,
+    /// What to do with a longer one.
+    pub over: Over,
+}
+
+/// How the server's hint and our own wait combine.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum ServerWaitMode {
+    /// The hint is a floor and jitter is added above it: hint + U(0, max(ceiling, min(hint ÷ 2, 30 s))).
+    /// Without jitter: the longer of hint and ceiling. Obeying a hint exactly would bring back, in the second
+    /// it ends, everyone who was told the same.
+    Above,
+    /// The longer of the hint and our own wait.
+    Longer,
+    /// The hint instead of our own wait.
+    Replace,
+    /// The hint, but no less than our own wait and no more than it plus this.
+    Within(Duration),
+    /// Our own wait.
+    Ignore,
+}
+
+/// What to do with a hint over the limit.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Over {
+    /// Stop: somebody is waiting for the answer.
+    Stop,
+    /// Wait as long as the limit, and record that it was clamped.
+    Clamp,
+}
+
+names!(Over { Stop => "stop", Clamp => "clamp" });
+
+impl RetryPolicy {
+    /// Takes in what an attempt's outcome meant and decides. Every driver calls this after every attempt.
+    pub fn conclude(&self, history: &mut History, verdict: Verdict, now: Timestamp) -> Decision {
+        history.record(verdict);
+        let decision = self.decide(history, now);
+        if let Decision::Retry(wait) = &decision {
+            history.record_wait(wait);
+        }
+        decision
+    }
+
+    /// What to do next, at `now`, given all that has happened. A pure function.
+    ///
+    /// Before the first attempt (no verdict yet) it asks only whether the deadlines leave room for one.
+    ///
+    /// # Ordering
+    ///
+    /// The first that applies: success, permanent, cancelled, nested, poison crash, ambiguous, attempts
+    /// exhausted, server wait too long, the earliest deadline.
+    pub fn decide(&self, history: &History, now: Timestamp) -> Decision {
+        let wait = match history.last_verdict {
+            None => Wait::NONE,
+            Some(Verdict::Success) => return Decision::Stop(StopReason::Succeeded),
+            Some(Verdict::Permanent) => return Decision::Stop(StopReason::Permanent),
+            Some(Verdict::Neutral(Neutral::Cancelled)) => return Decision::Stop(StopReason::Cancelled),
+            Some(Verdict::Neutral(Neutral::OwnFault)) => {
+                self.own_wait(history, Cause::Error, WaitOrigin::OwnFault)
+            }
+            Some(Verdict::Failure { cause, sent, server_wait }) => {
+                if let Some(reason) = self.given_up(history, cause, sent, server_wait) {
+                    return Decision::Stop(reason);
+                }
+                self.wait(history, cause, server_wait)
+            }
+        };
+        match history.deadlines.too_late(now.after(wait.length), self.min_attempt, self.reserve) {
+            Some(reason) => Decision::Stop(reason),
+            None => Decision::Retry(wait),
+        }
+    }
+
+    /// The instant at which an attempt that begins at `now` must be given up: its own time-out, or the earliest
+    /// deadline less the reserve if that comes first.
+    pub fn give_up_at(&self, history: &History, attempt_timeout: Duration, now: Timestamp) -> Timestamp {
+        let own = now.after(attempt_timeout);
+        history.deadlines.earliest().map_or(own, |(deadline, _)| own.min(deadline.before(self.reserve)))
+    }
+
+    /// The reasons to stop after a failure, in order, apart from the deadlines.
+    fn given_up(
+        &self,
+        history: &History,
+        cause: Cause,
+        sent: Sent,
+        server_wait: Option<Duration>,
+    ) -> Option<StopReason> {
+        if history.nesting == Nesting::SameDependency {
+            return Some(StopReason::Nested);
+        }
+        if cause == Cause::Lost && history.losses > self.max_losses {
+            return Some(StopReason::PoisonCrash);
+        }
+        if sent == Sent::Maybe && history.idempotency == Idempotency::Unsafe {
+            return Some(StopReason::Ambiguous);
+        }
+        if self.max_attempts.is_some_and(|max| history.attempts >= max) {
+            return Some(StopReason::AttemptsExhausted);
+        }
+        let obeyed = self.server_wait.mode != ServerWaitMode::Ignore && self.server_wait.over == Over::Stop;
+        if obeyed && server_wait.is_some_and(|asked| asked > self.server_wait.limit) {
+            return Some(StopReason::ServerWaitTooLong);
+        }
+        None
+    }
+
+    /// Our own wait combined with what the server asked for.
+    fn wait(&self, history: &History, cause: Cause, server_wait: Option<Duration>) -> Wait {
+        let own = self.own_wait(history, cause, WaitOrigin::Backoff);
+        let Some(asked) = server_wait.filter(|_| self.server_wait.mode != ServerWaitMode::Ignore) else {
+            return own;
+        };
+        let floor = asked.min(self.server_wait.limit);
+        let ours = Wait { asked: Some(asked), floor, ceiling: own.ceiling.saturating_sub(floor), ..own };
+        let server = |length: Duration, floor, ceiling| Wait {
+            length,
+            origin: WaitOrigin::Server,
+            asked: Some(asked),
+            floor,
+            ceiling,
+        };
+        match self.server_wait.mode {
+            ServerWaitMode::Above if self.jitter.draws() && !floor.is_zero() => {
+                let spread = own.ceiling.max((floor / 2).min(MOST_SPREAD));
+                let drawn = below(self.draw(history, cause).bits(), saturating_nanos(spread));
+                server(floor.saturating_add(Duration::from_nanos(drawn)), floor, spread)
+            }
+            ServerWaitMode::Above | ServerWaitMode::Longer if floor > own.length => {
+                server(floor, floor, Duration::ZERO)
+            }
+            ServerWaitMode::Replace => server(floor, floor, Duration::ZERO),
+            ServerWaitMode::Within(most) if floor > own.length => {
+                let length = floor.min(own.length.saturating_add(most));
+                server(length, length, Duration::ZERO)
+            }
+            _ => Wait { floor: floor.min(own.length), ..ours },
+        }
+    }
+
+    /// The wait that the backoff and the jitter give by themselves.
+    fn own_wait(&self, history: &History, cause: Cause, origin: WaitOrigin) -> Wait {
+        let (length, ceiling) = self.jitter.spread(&self.draw(history, cause));
+        Wait { length, origin, asked: None, floor: Duration::ZERO, ceiling }
+    }
+
+    fn draw(&self, history: &History, cause: Cause) -> Draw {
+        let curve = match (&self.throttled_backoff, cause) {
+            (Some(throttled), Cause::Throttled) => throttled,
+            _ => &self.backoff,
+        };
+        Draw {
+            seed: history.seed,
+            cycle: history.cycle,
+            number: history.failures(),
+            ceiling: curve.ceiling(history.failures()).min(self.max_wait),
+            base: curve.ceiling(1).min(self.max_wait),
+            cap: curve.greatest().min(self.max_wait),
+            last: history.last_wait,
+        }
+    }
+}
+
+/// The most that is added above a long hint: half of it, but no more than this. Spreading a two-minute window
+/// over a minute is enough to keep its end from being a wave.
+const MOST_SPREAD: Duration = Duration::from_secs(30);
