@@ -1,7 +1,7 @@
 //! Which failures say "not now", as data: two built-in tables and a policy's own rules above them.
 
 use alloc::{string::String, vec::Vec};
-use core::time::Duration;
+use core::{fmt, time::Duration};
 
 use crate::{
     decision::names,
@@ -42,7 +42,7 @@ pub enum ErrorClass {
     Protocol,
     /// The address may not be dialled.
     Blocked,
-    /// The worker died; nobody knows what happened.
+    /// Nobody saw the end of the attempt: its worker died, or was cut off by a shutdown.
     Lost,
     /// The operation panicked.
     Panic,
@@ -62,7 +62,7 @@ names!(ErrorClass {
     Timeout => "timeout",
     Protocol => "protocol",
     Blocked => "blocked",
-    Lost => "lost",
+    Lost => "unknown",
     Panic => "panic",
     Other => "other",
 });
@@ -150,6 +150,15 @@ impl Observed {
         }
     }
 
+    /// Reads what `Display` wrote: a status, or the name of an error class.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name.parse::<u16>() {
+            Ok(status) if (100..=999).contains(&status) => Some(Self::Status(status)),
+            Ok(_) => None,
+            Err(_) => ErrorClass::from_name(name).map(Self::Error),
+        }
+    }
+
     /// Whether the dependency may have acted on the request. A status alone, 429 and 503 included, is "maybe".
     pub const fn sent(self) -> Sent {
         match self {
@@ -162,6 +171,16 @@ impl Observed {
                 | ErrorClass::Blocked,
             ) => Sent::No,
             Self::Status(_) | Self::Error(_) => Sent::Maybe,
+        }
+    }
+}
+
+/// The one text of an observation: `503`, or the name of its error class.
+impl fmt::Display for Observed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Status(status) => write!(f, "{status}"),
+            Self::Error(class) => f.write_str(class.name()),
         }
     }
 }

@@ -1,0 +1,56 @@
+//! What a driver tells its owner: for logs and metrics. An observer cannot change a decision.
+
+use std::time::Duration;
+
+use relent::{Observed, Settlement, Wait};
+use relent_ledger::{Destination, MessageId, State};
+
+/// Told of what happens, after it is durable. Called with no lock held; it must not block.
+pub trait Observe: Send + Sync + 'static {
+    /// An attempt ended.
+    fn attempt_ended(&self, attempt: &AttemptEnded<'_>);
+    /// A message ended: delivered, or dead.
+    fn message_ended(&self, message: &Ended<'_>);
+    /// A message was put off without an attempt.
+    fn deferred(&self, _id: MessageId, _wait: &Wait) {}
+    /// The ledger failed; the driver goes on trying.
+    fn ledger_failed(&self, _error: &relent_ledger::Error) {}
+}
+
+/// An attempt that ended.
+#[derive(Clone, Copy, Debug)]
+pub struct AttemptEnded<'a> {
+    /// The message.
+    pub id: MessageId,
+    /// Where it went.
+    pub destination: &'a Destination,
+    /// Which attempt, from 1.
+    pub number: u32,
+    /// What was seen.
+    pub observed: Observed,
+    /// In words, or empty.
+    pub detail: &'a str,
+    /// How long it took.
+    pub took: Duration,
+    /// What becomes of the message.
+    pub settlement: Settlement,
+}
+
+/// A message that ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended<'a> {
+    /// The message.
+    pub id: MessageId,
+    /// Where it went.
+    pub destination: &'a Destination,
+    /// [`State::Delivered`] or [`State::Dead`].
+    pub state: State,
+    /// Why.
+    pub reason: relent::StopReason,
+    /// The last thing seen, if there was an attempt.
+    pub observed: Option<Observed>,
+    /// Attempts begun, in all cycles.
+    pub attempts: u32,
+    /// From acceptance to the end.
+    pub age: Duration,
+}
