@@ -109,7 +109,8 @@ pub struct Classification {
 /// Answers by status and by class of error.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Rules {
-    /// Ranges of statuses, both ends included. A narrower range wins over a wider one.
+    /// Ranges of statuses, both ends included. A narrower range wins over a wider one, and of equally wide ones
+    /// the one that begins lower, so their order means nothing.
     pub statuses: Vec<(u16, u16, Answer)>,
     /// Classes of error.
     pub errors: Vec<(ErrorClass, Answer)>,
@@ -243,7 +244,7 @@ impl Rules {
                 .statuses
                 .iter()
                 .filter(|(low, high, _)| (*low..=*high).contains(&status))
-                .min_by_key(|(low, high, _)| high - low)
+                .min_by_key(|(low, high, _)| (high - low, *low))
                 .map(|(_, _, answer)| *answer),
             Observed::Error(class) => {
                 self.errors.iter().find(|(known, _)| *known == class).map(|(_, answer)| *answer)

@@ -3,9 +3,9 @@
 //! Each name below is written once, here. The API, the metrics, the stored dead letters, the logs and the page
 //! all use it; a new reason begins in this file and the compiler leads on from there.
 
-use core::time::Duration;
+use core::{fmt, time::Duration};
 
-use crate::time::Timestamp;
+use crate::{text::Brief, time::Timestamp};
 
 /// What to do after an attempt.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -41,9 +41,33 @@ impl Wait {
         Self { length, origin, asked: None, floor: length, ceiling: Duration::ZERO }
     }
 
+    /// The longest that the wait could have been.
+    pub fn longest(&self) -> Duration {
+        self.floor.saturating_add(self.ceiling)
+    }
+
     /// Whether the dependency asked for more than it was given.
     pub fn was_clamped(&self) -> bool {
         self.asked.is_some_and(|asked| self.floor < asked)
+    }
+}
+
+impl fmt::Display for Wait {
+    /// The length, then where it comes from: `2.6s (server asked 2s: 2s + 600ms of at most 1s)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}", Brief(self.length), self.origin.name())?;
+        if let Some(asked) = self.asked {
+            let by = if self.origin == WaitOrigin::Server { "" } else { ", server" };
+            write!(f, "{by} asked {}", Brief(asked))?;
+        }
+        if self.was_clamped() {
+            f.write_str(", clamped")?;
+        }
+        if !self.ceiling.is_zero() {
+            let drawn = self.length.saturating_sub(self.floor);
+            write!(f, ": {} + {} of at most {}", Brief(self.floor), Brief(drawn), Brief(self.ceiling))?;
+        }
+        f.write_str(")")
     }
 }
 
@@ -249,7 +273,28 @@ impl StopReason {
 
 #[cfg(test)]
 mod tests {
+    use alloc::string::ToString;
+
     use super::*;
+
+    #[test]
+    fn a_wait_tells_its_whole_derivation() {
+        let secs = Duration::from_secs;
+        let exact = Wait::exactly(secs(5), WaitOrigin::NotBefore);
+        let drawn = Wait { length: secs(3), floor: secs(0), ceiling: secs(4), ..Wait::NONE };
+        let asked = Wait { origin: WaitOrigin::Server, asked: Some(secs(2)), floor: secs(2), ..drawn };
+        let clamped = Wait { asked: Some(secs(90)), floor: secs(3), ceiling: secs(0), ..asked };
+        let shorter = Wait { asked: Some(secs(1)), floor: secs(1), ..drawn };
+        for (wait, text) in [
+            (exact, "5s (not_before)"),
+            (drawn, "3s (backoff: 0s + 3s of at most 4s)"),
+            (asked, "3s (server asked 2s: 2s + 1s of at most 4s)"),
+            (clamped, "3s (server asked 1m30s, clamped)"),
+            (shorter, "3s (backoff, server asked 1s: 1s + 2s of at most 4s)"),
+        ] {
+            assert_eq!(wait.to_string(), text);
+        }
+    }
 
     #[test]
     fn every_name_reads_back_as_what_it_names() {

@@ -7,7 +7,7 @@ use core::{fmt, time::Duration};
 
 use crate::{
     deadline::Deadlines,
-    decision::{Wait, names},
+    decision::{Wait, WaitOrigin, names},
     time::{Timestamp, saturating_nanos},
     verdict::{Cause, Neutral, Sent, Verdict},
 };
@@ -29,7 +29,8 @@ pub struct History {
     pub attempts: u32,
     /// Attempts whose worker died, in the present cycle; counted apart from `attempts`.
     pub losses: u32,
-    /// The length of the last wait, or zero.
+    /// The length of the last wait of our own, or zero. Decorrelated jitter grows from it, so a wait that the
+    /// server asked for leaves it alone: a hint must not disturb the sequence.
     pub last_wait: Duration,
     /// What the last outcome meant. `None` before the first.
     pub last_verdict: Option<Verdict>,
@@ -97,7 +98,9 @@ impl History {
 
     /// Takes in the wait that was decided on.
     pub fn record_wait(&mut self, wait: &Wait) {
-        self.last_wait = wait.length;
+        if wait.origin == WaitOrigin::Backoff {
+            self.last_wait = wait.length;
+        }
     }
 
     /// How many outcomes the backoff has seen: the number of the wait that follows.

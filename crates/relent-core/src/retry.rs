@@ -6,7 +6,7 @@ use crate::{
     backoff::Backoff,
     decision::{Decision, StopReason, Wait, WaitOrigin, names},
     history::{History, Idempotency, Nesting},
-    jitter::{Draw, Jitter, below},
+    jitter::{Draw, Jitter, Spread, below},
     time::{Timestamp, saturating_nanos},
     verdict::{Cause, Neutral, Sent, Verdict},
 };
@@ -49,8 +49,9 @@ pub struct ServerWait {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum ServerWaitMode {
-    /// The hint is a floor and jitter is added above it: hint + U(0, max(ceiling, min(hint ÷ 2, 30 s))).
-    /// Without jitter: the longer of hint and ceiling. Obeying a hint exactly would bring back, in the second
+    /// The hint is a floor and jitter is added above it: hint + U(0, max(own, min(hint ÷ 2, 30 s))), where `own`
+    /// is the longest that our own wait could be. Without jitter, the longer of the two; a hint of zero asks for
+    /// nothing and leaves our own wait. Obeying a hint exactly would bring back, in the second
     /// it ends, everyone who was told the same.
     Above,
     /// The longer of the hint and our own wait.
@@ -100,7 +101,10 @@ impl RetryPolicy {
             Some(Verdict::Permanent) => return Decision::Stop(StopReason::Permanent),
             Some(Verdict::Neutral(Neutral::Cancelled)) => return Decision::Stop(StopReason::Cancelled),
             Some(Verdict::Neutral(Neutral::OwnFault)) => {
-                self.own_wait(history, Cause::Error, WaitOrigin::OwnFault)
+                if history.nesting == Nesting::SameDependency {
+                    return Decision::Stop(StopReason::Nested);
+                }
+                self.own_fault_wait(history)
             }
             Some(Verdict::Failure { cause, sent, server_wait }) => {
                 if let Some(reason) = self.given_up(history, cause, sent, server_wait) {
@@ -151,41 +155,51 @@ impl RetryPolicy {
 
     /// Our own wait combined with what the server asked for.
     fn wait(&self, history: &History, cause: Cause, server_wait: Option<Duration>) -> Wait {
-        let own = self.own_wait(history, cause, WaitOrigin::Backoff);
-        let Some(asked) = server_wait.filter(|_| self.server_wait.mode != ServerWaitMode::Ignore) else {
+        let own = self.own_wait(history, cause);
+        let Some(asked) = server_wait else {
             return own;
         };
-        let floor = asked.min(self.server_wait.limit);
-        let ours = Wait { asked: Some(asked), floor, ceiling: own.ceiling.saturating_sub(floor), ..own };
-        let server = |length: Duration, floor, ceiling| Wait {
-            length,
+        let hint = asked.min(self.server_wait.limit);
+        let server = |floor: Duration, drawn: Duration, ceiling: Duration| Wait {
+            length: floor.saturating_add(drawn),
             origin: WaitOrigin::Server,
             asked: Some(asked),
             floor,
             ceiling,
         };
         match self.server_wait.mode {
-            ServerWaitMode::Above if self.jitter.draws() && !floor.is_zero() => {
-                let spread = own.ceiling.max((floor / 2).min(MOST_SPREAD));
+            ServerWaitMode::Ignore => own,
+            ServerWaitMode::Replace => server(hint, Duration::ZERO, Duration::ZERO),
+            ServerWaitMode::Above if self.jitter.draws() && !hint.is_zero() => {
+                let spread = own.longest().max((hint / 2).min(MOST_SPREAD));
                 let drawn = below(self.draw(history, cause).bits(), saturating_nanos(spread));
-                server(floor.saturating_add(Duration::from_nanos(drawn)), floor, spread)
+                server(hint, Duration::from_nanos(drawn), spread)
             }
-            ServerWaitMode::Above | ServerWaitMode::Longer if floor > own.length => {
-                server(floor, floor, Duration::ZERO)
+            ServerWaitMode::Within(most) if hint > own.length => {
+                server(hint.min(own.length.saturating_add(most)), Duration::ZERO, Duration::ZERO)
             }
-            ServerWaitMode::Replace => server(floor, floor, Duration::ZERO),
-            ServerWaitMode::Within(most) if floor > own.length => {
-                let length = floor.min(own.length.saturating_add(most));
-                server(length, length, Duration::ZERO)
+            ServerWaitMode::Above | ServerWaitMode::Longer | ServerWaitMode::Within(_) => {
+                let floor = hint.max(own.floor);
+                let ceiling = own.longest().saturating_sub(floor);
+                if hint > own.length {
+                    server(floor, Duration::ZERO, ceiling)
+                } else {
+                    Wait { asked: Some(asked), floor, ceiling, ..own }
+                }
             }
-            _ => Wait { floor: floor.min(own.length), ..ours },
         }
     }
 
     /// The wait that the backoff and the jitter give by themselves.
-    fn own_wait(&self, history: &History, cause: Cause, origin: WaitOrigin) -> Wait {
-        let (length, ceiling) = self.jitter.spread(&self.draw(history, cause));
-        Wait { length, origin, asked: None, floor: Duration::ZERO, ceiling }
+    fn own_wait(&self, history: &History, cause: Cause) -> Wait {
+        drawn_wait(self.jitter, &self.draw(history, cause), WaitOrigin::Backoff)
+    }
+
+    /// The wait after a fault of our own. It is not counted, so fault after fault draws the same wait; half the
+    /// ceiling as the least of it keeps a draw near zero from becoming a loop without a pause.
+    fn own_fault_wait(&self, history: &History) -> Wait {
+        let jitter = if self.jitter.draws() { Jitter::Equal } else { Jitter::None };
+        drawn_wait(jitter, &self.draw(history, Cause::Error), WaitOrigin::OwnFault)
     }
 
     fn draw(&self, history: &History, cause: Cause) -> Draw {
@@ -203,6 +217,11 @@ impl RetryPolicy {
             last: history.last_wait,
         }
     }
+}
+
+fn drawn_wait(jitter: Jitter, draw: &Draw, origin: WaitOrigin) -> Wait {
+    let Spread { least, drawn, span } = jitter.spread(draw);
+    Wait { length: least.saturating_add(drawn), origin, asked: None, floor: least, ceiling: span }
 }
 
 /// The most that is added above a long hint: half of it, but no more than this. Spreading a two-minute window

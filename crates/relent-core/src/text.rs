@@ -72,6 +72,39 @@ impl fmt::Display for DurationText {
     }
 }
 
+/// A duration as a person wants to read it: to the millisecond below a minute, to the second above. What is
+/// written so does not read back the same; for that there is [`DurationText`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Brief(pub Duration);
+
+impl fmt::Display for Brief {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whole = |unit: u128| self.0.as_nanos() / unit * unit;
+        let shown = match self.0.as_nanos() {
+            0..1_000 => whole(1),
+            1_000..1_000_000 => whole(1_000),
+            1_000_000..1_000_000_000 => whole(1_000_000),
+            1_000_000_000..60_000_000_000 => return write!(f, "{}s", Decimal(whole(1_000_000))),
+            _ => whole(1_000_000_000),
+        };
+        DurationText(Duration::from_nanos(u64::try_from(shown).unwrap_or(u64::MAX))).fmt(f)
+    }
+}
+
+/// Nanoseconds as seconds with as many decimals as they need: `5.4`.
+pub(crate) struct Decimal(pub(crate) u128);
+
+impl fmt::Display for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, fraction) = (self.0 / 1_000_000_000, self.0 % 1_000_000_000);
+        if fraction == 0 {
+            return write!(f, "{whole}");
+        }
+        let digits = format!("{fraction:09}");
+        write!(f, "{whole}.{}", digits.trim_end_matches('0'))
+    }
+}
+
 fn unit_nanos(unit: &str) -> Option<u128> {
     let unit = if unit == "µs" { "us" } else { unit };
     UNITS.iter().find(|(name, _)| *name == unit).map(|(_, scale)| *scale)
@@ -134,6 +167,22 @@ mod tests {
         ] {
             let message = parse_duration(text).unwrap_err();
             assert!(message.contains(why), "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn a_brief_duration_drops_what_nobody_reads() {
+        for (nanos, brief) in [
+            (0, "0s"),
+            (999, "999ns"),
+            (1_999, "1us"),
+            (137_482_913, "137ms"),
+            (2_000_000_000, "2s"),
+            (2_449_482_913, "2.449s"),
+            (62_449_482_913, "1m2s"),
+            (259_199_999_999_999, "2d23h59m59s"),
+        ] {
+            assert_eq!(Brief(Duration::from_nanos(nanos)).to_string(), brief);
         }
     }
 

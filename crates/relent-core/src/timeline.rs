@@ -3,31 +3,23 @@
 //! `relent explain` prints it, the golden files keep it, and the agreement test holds the live and the durable
 //! driver to it.
 
-use alloc::vec::Vec;
-use core::time::Duration;
+use alloc::{
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+use core::fmt;
 
 use crate::{
     classify::{ErrorClass, Observed, Route},
     decision::{Decision, StopReason},
     history::History,
     policy::Policy,
+    script::Script,
+    text::Brief,
     time::Timestamp,
-    verdict::Verdict,
+    verdict::{Cause, Neutral, Verdict},
 };
-
-/// One outcome of a script.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct ScriptedOutcome {
-    /// What the driver will see.
-    pub observed: Observed,
-    /// What the dependency will ask for.
-    pub server_wait: Option<Duration>,
-    /// How long the attempt would take; the attempt time-out or a deadline may cut it.
-    pub took: Duration,
-}
-
-/// The outcomes of a call's attempts, in order.
-pub type Script = [ScriptedOutcome];
 
 /// One attempt and what was decided after it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -59,16 +51,35 @@ pub struct Timeline {
     pub history: History,
 }
 
-impl ScriptedOutcome {
-    /// An outcome that is seen at once.
-    pub const fn at_once(observed: Observed) -> Self {
-        Self { observed, server_wait: None, took: Duration::ZERO }
-    }
-
-    /// An attempt that hangs until its time-out.
-    pub const fn hangs() -> Self {
-        let observed = Observed::Error(ErrorClass::Timeout);
-        Self { observed, server_wait: None, took: Duration::MAX }
+impl fmt::Display for Timeline {
+    /// A table of attempts, times counted from the call's start, and a line that says how it ended.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let since = |at: Timestamp| Brief(at.since(self.history.started));
+        let heads = ["#", "began", "ended", "outcome", "means", "then"].map(String::from);
+        let rows: Vec<[String; 6]> = core::iter::once(heads)
+            .chain(self.steps.iter().map(|step| {
+                [
+                    step.number.to_string(),
+                    since(step.began).to_string(),
+                    since(step.ended).to_string(),
+                    step.observed.to_string(),
+                    meaning(step.verdict).to_string(),
+                    match step.decision {
+                        Decision::Retry(wait) => format!("wait {wait}"),
+                        Decision::Stop(reason) => format!("stop: {}", reason.name()),
+                    },
+                ]
+            }))
+            .collect();
+        if !self.steps.is_empty() {
+            write_table(f, &rows)?;
+        }
+        let at = since(self.at);
+        match self.end {
+            Some(reason) => write!(f, "stopped at {at}: {}", reason.name())?,
+            None => write!(f, "the script ends; the next attempt would begin at {at}")?,
+        }
+        write!(f, " ({} counted, {} lost)", self.history.attempts, self.history.losses)
     }
 }
 
@@ -97,4 +108,35 @@ pub fn timeline(policy: &Policy, mut history: History, route: Route<'_>, script:
         }
     }
     Timeline { steps, end: None, at: now, history }
+}
+
+/// Columns as wide as their widest cell; the last is ragged.
+fn write_table(f: &mut fmt::Formatter<'_>, rows: &[[String; 6]]) -> fmt::Result {
+    let mut widths = [0; 6];
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = cell.len().max(*width);
+        }
+    }
+    for [number, cells @ .., last] in rows {
+        write!(f, "{number:>width$}", width = widths[0])?;
+        for (cell, width) in cells.iter().zip(&widths[1..]) {
+            write!(f, "  {cell:<width$}")?;
+        }
+        writeln!(f, "  {last}")?;
+    }
+    Ok(())
+}
+
+const fn meaning(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Success => "done",
+        Verdict::Permanent => "no",
+        Verdict::Neutral(Neutral::Cancelled) => "cancelled",
+        Verdict::Neutral(Neutral::OwnFault) => "own fault",
+        Verdict::Failure { cause: Cause::Error, .. } => "not now",
+        Verdict::Failure { cause: Cause::Timeout, .. } => "timed out",
+        Verdict::Failure { cause: Cause::Throttled, .. } => "throttled",
+        Verdict::Failure { cause: Cause::Lost, .. } => "lost",
+    }
 }

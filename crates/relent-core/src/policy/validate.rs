@@ -1,17 +1,16 @@
 //! What makes a policy impossible, refused with the field's name and the arithmetic; and what makes it doubtful.
 
-use alloc::{
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
+mod doubt;
+mod rules;
+
+use alloc::{format, string::String, vec::Vec};
 use core::{fmt, time::Duration};
 
 use super::Policy;
 use crate::{
     backoff::Backoff,
     jitter::Jitter,
-    retry::{Over, ServerWaitMode},
+    retry::{RetryPolicy, ServerWaitMode},
     text::DurationText,
 };
 
@@ -52,4 +51,189 @@ impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.field, self.reason)
     }
+}
+
+impl Policy {
+    /// Whether the policy can do what it says, and what about it is doubtful.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`] names the first setting under which no attempt or no retry could ever begin, nothing would
+    /// ever stop, or which contradicts another.
+    pub fn validate(&self) -> Result<Vec<Warning>, Invalid> {
+        self.attempts_can_begin_and_end()?;
+        curve("retry.backoff", &self.retry.backoff, self.retry.max_wait)?;
+        if let Some(throttled) = &self.retry.throttled_backoff {
+            curve("retry.throttled_backoff", throttled, self.retry.max_wait)?;
+        }
+        jitter(self.retry.jitter)?;
+        server_wait(&self.retry)?;
+        for (field, limit) in self.limits() {
+            self.a_retry_can_begin(field, limit)?;
+        }
+        rules::check(&self.classify)?;
+        Ok(self.doubts())
+    }
+
+    /// The policy's own limits of a whole call, with their fields.
+    fn limits(&self) -> impl Iterator<Item = (&'static str, Duration)> {
+        [("total_timeout", self.total_timeout), ("business_deadline", self.business_deadline)]
+            .into_iter()
+            .filter_map(|(field, limit)| Some((field, limit?)))
+    }
+
+    fn attempts_can_begin_and_end(&self) -> Result<(), Invalid> {
+        let retry = &self.retry;
+        if retry.max_attempts == Some(0) {
+            let reason = "0 attempts would never call anything; write 1 for no retry, or \"unlimited\"";
+            return Err(Invalid::new("retry.max_attempts", reason));
+        }
+        not_zero("attempt_timeout", self.attempt_timeout)?;
+        not_zero("retry.max_wait", retry.max_wait)?;
+        if self.attempt_timeout < retry.min_attempt {
+            let reason = format!(
+                "{} is shorter than retry.min_attempt {}, the least worth starting with; lengthen one or shorten the other",
+                text(self.attempt_timeout),
+                text(retry.min_attempt)
+            );
+            return Err(Invalid::new("attempt_timeout", reason));
+        }
+        for (field, limit) in self.limits() {
+            not_zero(field, limit)?;
+            let needed = retry.reserve.saturating_add(retry.min_attempt);
+            if limit <= needed {
+                let reason = format!(
+                    "{} leaves no room for an attempt: retry.reserve {} + retry.min_attempt {} = {}; it must be longer",
+                    text(limit),
+                    text(retry.reserve),
+                    text(retry.min_attempt),
+                    text(needed)
+                );
+                return Err(Invalid::new(field, reason));
+            }
+        }
+        if retry.max_attempts.is_none() && self.limits().next().is_none() {
+            let reason = "unlimited attempts without total_timeout and business_deadline would never stop; \
+                          set one of the three";
+            return Err(Invalid::new("retry.max_attempts", reason));
+        }
+        Ok(())
+    }
+
+    /// Refuses waits of which even the shortest is never followed by an attempt.
+    fn a_retry_can_begin(&self, field: &str, limit: Duration) -> Result<(), Invalid> {
+        let retry = &self.retry;
+        if retry.max_attempts == Some(1) || retry.server_wait.mode == ServerWaitMode::Replace {
+            return Ok(());
+        }
+        let shortest = retry
+            .curves()
+            .map(|(_, curve)| retry.jitter.shortest(curve.ceiling(1).min(retry.max_wait)))
+            .min()
+            .unwrap_or_default();
+        let needed = shortest.saturating_add(retry.min_attempt).saturating_add(retry.reserve);
+        if needed < limit {
+            return Ok(());
+        }
+        let reason = format!(
+            "no retry could ever begin: the shortest first wait {} + retry.min_attempt {} + retry.reserve {} = {} \
+             ≥ {field} {}; shorten the wait, lengthen {field}, or write retry.max_attempts = 1",
+            text(shortest),
+            text(retry.min_attempt),
+            text(retry.reserve),
+            text(needed),
+            text(limit)
+        );
+        Err(Invalid::new("retry.backoff", reason))
+    }
+}
+
+impl RetryPolicy {
+    /// The curves with their fields.
+    fn curves(&self) -> impl Iterator<Item = (&'static str, &Backoff)> {
+        let throttled = self.throttled_backoff.as_ref().map(|curve| ("retry.throttled_backoff", curve));
+        core::iter::once(("retry.backoff", &self.backoff)).chain(throttled)
+    }
+}
+
+impl Jitter {
+    /// The shortest first wait under this ceiling.
+    fn shortest(self, ceiling: Duration) -> Duration {
+        match self {
+            Self::None | Self::Decorrelated => ceiling,
+            Self::Full => Duration::ZERO,
+            Self::Equal => ceiling / 2,
+            Self::Proportional { below_milli, .. } => ceiling * 1000u32.saturating_sub(below_milli) / 1000,
+        }
+    }
+}
+
+fn curve(field: &str, curve: &Backoff, max_wait: Duration) -> Result<(), Invalid> {
+    let inside = |name: &str| format!("{field}.{name}");
+    let (first, first_field) = match curve {
+        Backoff::Constant(wait) => (*wait, inside("wait")),
+        Backoff::Linear { base, .. } | Backoff::Exponential { base, .. } => (*base, inside("base")),
+        Backoff::Steps(waits) => {
+            let field = inside("waits");
+            let first =
+                waits.first().ok_or_else(|| Invalid::new(&*field, "there is none; write at least one"))?;
+            for wait in waits {
+                not_zero(&field, *wait)?;
+            }
+            (*first, field)
+        }
+    };
+    not_zero(&first_field, first)?;
+    if let Backoff::Linear { max, .. } | Backoff::Exponential { max, .. } = curve {
+        not_zero(&inside("max"), *max)?;
+        if first > *max {
+            let reason = format!("{} is longer than {} {}", text(first), inside("max"), text(*max));
+            return Err(Invalid::new(first_field, reason));
+        }
+    }
+    if let Backoff::Exponential { factor_milli: factor @ 0..1000, .. } = curve {
+        let reason = format!("{} would shrink the waits; it is 1 or more", f64::from(*factor) / 1000.0);
+        return Err(Invalid::new(inside("factor"), reason));
+    }
+    if first > max_wait {
+        let reason = format!("{} is longer than retry.max_wait {}", text(first), text(max_wait));
+        return Err(Invalid::new(first_field, reason));
+    }
+    Ok(())
+}
+
+fn jitter(jitter: Jitter) -> Result<(), Invalid> {
+    match jitter {
+        Jitter::Proportional { below_milli: below @ 1001.., .. } => {
+            let reason = format!(
+                "{} of the wait cannot be taken off it; at most 1, which is all of it",
+                f64::from(below) / 1000.0
+            );
+            Err(Invalid::new("retry.jitter.below", reason))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn server_wait(retry: &RetryPolicy) -> Result<(), Invalid> {
+    let way_out = "0s would obey no hint; write mode = \"ignore\" to say so, or a longer time";
+    match retry.server_wait.mode {
+        ServerWaitMode::Ignore => Ok(()),
+        ServerWaitMode::Within(most) if most.is_zero() => {
+            Err(Invalid::new("retry.server_wait.mode.within", way_out))
+        }
+        _ if retry.server_wait.limit.is_zero() => Err(Invalid::new("retry.server_wait.limit", way_out)),
+        _ => Ok(()),
+    }
+}
+
+fn not_zero(field: &str, length: Duration) -> Result<(), Invalid> {
+    match length.is_zero() {
+        true => Err(Invalid::new(field, "0s makes no sense here; write a time longer than zero")),
+        false => Ok(()),
+    }
+}
+
+const fn text(length: Duration) -> DurationText {
+    DurationText(length)
 }
