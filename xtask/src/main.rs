@@ -1,1 +1,72 @@
-fn main() {}
+//! The project's own chores. `cargo xtask` alone lists them.
+
+mod bench;
+mod cases;
+mod imports;
+mod run;
+mod test;
+mod tidy;
+
+use std::{env, process::ExitCode};
+
+use run::cargo;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let done = match args.as_slice() {
+        ["ci"] => lint().and_then(|()| test::run(&[])),
+        ["lint"] => lint(),
+        ["test", rest @ ..] => test::run(rest),
+        ["tidy"] => tidy::run(),
+        ["tables"] => tables(),
+        ["bench", rest @ ..] => bench::run(rest),
+        ["soak", rest @ ..] => bench::soak(rest),
+        ["cases"] => cases::run(),
+        _ => {
+            eprint!("{HELP}");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("xtask: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// All that must hold besides the tests: format, house rules, lints, the crates without their features, docs.
+fn lint() -> Result<(), String> {
+    cargo(&["fmt", "--all", "--check"], &[])?;
+    tidy::run()?;
+    cargo(&["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"], &[])?;
+    for package in ["relent-core", "relent"] {
+        cargo(&["check", "--package", package, "--no-default-features"], &[])?;
+    }
+    cargo(&["doc", "--workspace", "--no-deps", "--all-features"], &[("RUSTDOCFLAGS", "-D warnings")])
+}
+
+/// Writes the golden timelines anew; review them as a diff.
+fn tables() -> Result<(), String> {
+    cargo(
+        &["test", "--package", "relent-core", "--all-features", "--test", "golden"],
+        &[("RELENT_BLESS", "1")],
+    )?;
+    println!("golden timelines are written; look at them with: git diff crates/relent-core/tests/golden");
+    Ok(())
+}
+
+const HELP: &str = "\
+cargo xtask COMMAND
+
+  ci               `lint`, then `test`: what must hold before something lands
+  lint             format, house rules, lints, docs
+  test [FILTER]    every test of the workspace, doc tests included; ends with `N passed, N failed, N skipped`
+  tidy             the import table, and house rules that a compiler does not know
+  tables           write the golden timelines anew
+  bench NAME       `accept`: durable 201s a second; `ledger`: the store alone; `deliver`: deliveries a second
+  soak MINUTES     the kill loop, for as long as you like
+  cases            which behaviour cases are cited by which test
+";

@@ -1,0 +1,92 @@
+//! Who may import whom. A new line here is the rarest kind of change and needs its reason in an ADR.
+
+use serde_json::Value;
+
+use crate::run::cargo_output;
+
+/// A crate, the crates of relent that it may use, and everything from outside.
+type Row = (&'static str, &'static [&'static str], &'static [&'static str]);
+
+const TABLE: &[Row] = &[
+    ("relent-core", &[], &["serde"]),
+    ("relent", &["relent-core"], &["tokio"]),
+    ("relent-tower", &["relent"], &["http", "httpdate"]),
+    ("relent-ledger", &["relent-core"], &["async-trait", "bytes", "uuid"]),
+    ("relent-ledger-sqlite", &["relent-ledger"], &["async-trait", "bytes", "rusqlite", "tokio"]),
+    (
+        "relent-deliver",
+        &["relent", "relent-ledger", "relent-tower"],
+        &[
+            "bytes",
+            "http",
+            "http-body-util",
+            "hyper",
+            "hyper-rustls",
+            "hyper-util",
+            "ipnet",
+            "rustls",
+            "sha2",
+            "tokio",
+            "tower-service",
+        ],
+    ),
+    (
+        "relent-cli",
+        &["relent", "relent-core", "relent-deliver", "relent-ledger", "relent-ledger-sqlite"],
+        &[
+            "anyhow",
+            "axum",
+            "base64",
+            "bytes",
+            "clap",
+            "http",
+            "http-body-util",
+            "hyper",
+            "hyper-util",
+            "ipnet",
+            "prometheus-client",
+            "serde",
+            "serde_json",
+            "tempfile",
+            "tokio",
+            "toml",
+            "tracing",
+            "tracing-subscriber",
+        ],
+    ),
+];
+
+/// Compares the manifests with the table, in both directions.
+pub(crate) fn check(faults: &mut Vec<String>) -> Result<(), String> {
+    let metadata: Value =
+        serde_json::from_str(&cargo_output(&["metadata", "--format-version", "1", "--no-deps"])?)
+            .map_err(|error| format!("cargo metadata: {error}"))?;
+    let packages = metadata["packages"].as_array().ok_or("cargo metadata has no packages")?;
+    for package in packages {
+        let name = package["name"].as_str().unwrap_or_default();
+        if name == "xtask" || name == "relent-tests" {
+            continue;
+        }
+        let Some((_, ours, outside)) = TABLE.iter().find(|(row, ..)| *row == name) else {
+            faults.push(format!("{name}: the crate has no row in xtask/src/imports.rs"));
+            continue;
+        };
+        let used: Vec<&str> = package["dependencies"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(|dependency| dependency["kind"].is_null())
+            .filter_map(|dependency| dependency["name"].as_str())
+            .collect();
+        for dependency in &used {
+            if !ours.contains(dependency) && !outside.contains(dependency) {
+                faults
+                    .push(format!("{name}: may not use {dependency} (the table is in xtask/src/imports.rs)"));
+            }
+        }
+        for listed in ours.iter().chain(*outside).filter(|listed| !used.contains(listed)) {
+            faults.push(format!("{name}: the table lists {listed}, which it does not use"));
+        }
+    }
+    Ok(())
+}

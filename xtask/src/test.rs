@@ -1,0 +1,100 @@
+//! Every test, and one line at the end that counts them all.
+
+use std::{
+    io::{BufRead, BufReader},
+    process::{Command, Stdio},
+};
+
+use crate::run::{cargo, command};
+
+/// Builds the binary that the tests start, then runs the suites: with nextest where it is installed (all suites
+/// side by side), otherwise with cargo's own runner; doc tests with cargo's in both cases.
+pub(crate) fn run(filter: &[&str]) -> Result<(), String> {
+    cargo(&["build", "--package", "relent-cli", "--bin", "relent"], &[])?;
+    let mut counts = Counts::default();
+    let workspace = ["--workspace", "--all-features", "--no-fail-fast"];
+    if nextest_is_installed() {
+        counts.take(&[&["nextest", "run", "--no-tests=pass"][..], &workspace, filter].concat())?;
+    } else {
+        let targets = ["--lib", "--bins", "--tests"];
+        counts.take(&[&["test"][..], &workspace, &targets, filter].concat())?;
+    }
+    counts.take(&[&["test", "--doc"][..], &workspace, filter].concat())?;
+    println!("{} passed, {} failed, {} skipped", counts.passed, counts.failed, counts.skipped);
+    if counts.runs_failed > 0 { Err("the tests failed".into()) } else { Ok(()) }
+}
+
+#[derive(Default)]
+struct Counts {
+    passed: u64,
+    failed: u64,
+    skipped: u64,
+    runs_failed: u32,
+}
+
+impl Counts {
+    /// Runs one test command, shows what it prints, and adds up its summaries.
+    fn take(&mut self, args: &[&str]) -> Result<(), String> {
+        eprintln!("$ cargo {}", args.join(" "));
+        let failed = |error| format!("`cargo {}` does not run: {error}", args.join(" "));
+        let mut merged = Command::new("sh");
+        let cargo = command(args, &[]);
+        merged.arg("-c").arg("exec \"$0\" \"$@\" 2>&1").arg(cargo.get_program()).args(cargo.get_args());
+        let mut child =
+            merged.current_dir(crate::run::root()).stdout(Stdio::piped()).spawn().map_err(failed)?;
+        let before = self.failed;
+        for line in BufReader::new(child.stdout.take().ok_or("no output")?).lines() {
+            let line = line.map_err(failed)?;
+            println!("{line}");
+            self.count(&line);
+        }
+        if !child.wait().map_err(failed)?.success() {
+            self.runs_failed += 1;
+            if self.failed == before {
+                self.failed += 1; // it failed without a summary: a build error, or a runner that died
+            }
+        }
+        Ok(())
+    }
+
+    /// `test result: ok. 3 passed; 0 failed; 1 ignored; …` of cargo, or nextest's
+    /// `Summary [ 1.2s] 7 tests run: 6 passed (1 slow), 1 failed, 2 skipped`.
+    fn count(&mut self, line: &str) {
+        let line = line.trim_start();
+        if !line.starts_with("test result:") && !line.starts_with("Summary [") {
+            return;
+        }
+        let words: Vec<&str> = line.split([' ', ';', ',', '.']).filter(|word| !word.is_empty()).collect();
+        for pair in words.windows(2) {
+            let Ok(number) = pair[0].parse::<u64>() else { continue };
+            match pair[1] {
+                "passed" => self.passed += number,
+                "failed" | "timed" => self.failed += number,
+                "ignored" | "skipped" => self.skipped += number,
+                _ => {}
+            }
+        }
+    }
+}
+
+fn nextest_is_installed() -> bool {
+    command(&["nextest", "--version"], &[])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_runners_summaries_are_counted() {
+        let mut counts = Counts::default();
+        counts.count("test result: FAILED. 3 passed; 1 failed; 2 ignored; 0 measured; 0 filtered out; finished in 0.1s");
+        counts.count("     Summary [   1.204s] 9 tests run: 7 passed (1 slow), 2 failed, 4 skipped");
+        counts.count("test some_test ... ok");
+        assert_eq!((counts.passed, counts.failed, counts.skipped), (10, 3, 6));
+    }
+}
