@@ -1,0 +1,4 @@
+//! HTTP into the words of the decision core.
+
+pub mod classify;
+pub mod hints;
