@@ -1,12 +1,79 @@
 //! Retries that know when to stop.
+//!
+//! A [`Policy`] is what you write down, in Rust or in TOML; a [`Pipeline`] is that policy in force for one
+//! dependency. It calls again what failed with "not now", after a wait drawn with full jitter, inside the
+//! caller's deadline and never beyond it, and does not repeat what is not known to be safe to repeat.
+//!
+//! ```
+//! use relent::{Pipeline, Policy};
+//!
+//! # async fn fetch_stock(item: &str) -> std::io::Result<u32> { Ok(item.len() as u32) }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let inventory = Pipeline::new(Policy::live())?.named("inventory");
+//!
+//! let stock = inventory.safe().run(|_attempt| fetch_stock("apples")).await?;
+//! # assert_eq!(stock, 6);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! By default ([`Policy::live`]) that is at most five attempts of two seconds each within five seconds, and
+//! `safe()` says that reading a stock twice does no harm; without it, an attempt that may have been processed
+//! is the last. Which errors say "not now" is the error type's own word, [`Classify`]; an error type that says
+//! nothing does not compile.
+//!
+//! # What it answers
+//!
+//! - A value, also one that the classifier calls a failure (a last 503): the caller sees what was answered.
+//! - [`Error`]: the operation's own last error, the [`StopReason`], and a [`Report`].
+//!
+//! Every wait has its derivation ([`Wait`]), and every decision is one pure function, [`RetryPolicy::decide`],
+//! the same that delivers messages and previews policies.
+//!
+//! # Testing what uses it
+//!
+//! Give the pipeline a [`ManualClock`]; the test waits for nothing:
+//!
+//! ```
+//! use std::{io, time::Duration};
+//! use relent::{ManualClock, Pipeline, Policy, StopReason};
+//!
+//! let clock = ManualClock::new();
+//! let pipeline = Pipeline::on(clock.clone(), Policy::live())?;
+//! let called = clock.block_on(pipeline.run(|_| async {
+//!     Err::<(), _>(io::Error::from(io::ErrorKind::ConnectionRefused))
+//! }));
+//! let error = called.unwrap_err();
+//! assert_eq!(error.stop(), StopReason::AttemptsExhausted);
+//! assert_eq!(error.to_string(), "gave up after 5 attempts: attempts_exhausted");
+//! assert!(error.report().took <= Duration::from_secs(5));
+//! # Ok::<_, relent::Invalid>(())
+//! ```
+//!
+//! # Features
+//!
+//! - `tokio` (default): [`TokioClock`] and [`UnixClock`]. Without it, bring a [`Clock`] of your own.
+//! - `serde`: policies from TOML.
 
 #![forbid(unsafe_code)]
 
+mod call;
+mod classify;
 mod clock;
+mod error;
+mod pipeline;
+mod report;
+mod run;
 
 pub use relent_core;
 pub use relent_core::*;
 
+pub use call::{Attempt, Call};
+pub use classify::{ByError, Classifier, Classify, Observing, Rulebook, Sighting, With, io_error_class};
 #[cfg(feature = "tokio")]
 pub use clock::UnixClock;
 pub use clock::{Clock, ManualClock, TokioClock};
+pub use error::{Error, Stopped};
+pub use pipeline::{Calls, Pipeline};
+pub use report::Report;

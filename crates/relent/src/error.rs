@@ -1,0 +1,116 @@
+//! How a call fails: with the operation's own last error wherever there is one, and why it was the last.
+
+use std::{error, fmt};
+
+use relent_core::StopReason;
+
+use crate::report::Report;
+
+/// Why a call gave no value.
+///
+/// The error names the reason and the attempts; the operation's own error is its
+/// [`source`](error::Error::source).
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error<E> {
+    /// The operation's last error. Where the attempt after it timed out, it is still the last that the
+    /// operation said.
+    Failed {
+        /// What the operation returned.
+        error: E,
+        /// What became of the call.
+        report: Report,
+    },
+    /// The last attempt was ended by its time-out or by a deadline, and no attempt returned an error.
+    TimedOut {
+        /// What became of the call.
+        report: Report,
+    },
+    /// An attempt was not allowed to begin, and no error of the operation is at hand.
+    Stopped {
+        /// What became of the call.
+        report: Report,
+    },
+}
+
+impl<E> Error<E> {
+    /// Why there was no further attempt.
+    pub fn stop(&self) -> StopReason {
+        self.report().stop
+    }
+
+    /// What became of the call.
+    pub fn report(&self) -> &Report {
+        match self {
+            Self::Failed { report, .. } | Self::TimedOut { report } | Self::Stopped { report } => report,
+        }
+    }
+
+    /// The operation's own error, if there is one.
+    pub fn inner(&self) -> Option<&E> {
+        match self {
+            Self::Failed { error, .. } => Some(error),
+            Self::TimedOut { .. } | Self::Stopped { .. } => None,
+        }
+    }
+
+    /// The operation's own error, if there is one, without the report.
+    pub fn into_inner(self) -> Option<E> {
+        match self {
+            Self::Failed { error, .. } => Some(error),
+            Self::TimedOut { .. } | Self::Stopped { .. } => None,
+        }
+    }
+}
+
+impl<E> fmt::Display for Error<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed { report, .. } => report.sentence(f, "gave up"),
+            Self::TimedOut { report } => report.sentence(f, "timed out"),
+            Self::Stopped { report } => report.sentence(f, "stopped"),
+        }
+    }
+}
+
+impl<E: error::Error + 'static> error::Error for Error<E> {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        self.inner().map(|error| error as _)
+    }
+}
+
+/// No further attempt may begin: the answer of [`Call::admit`](crate::Call::admit).
+#[derive(Clone, Debug)]
+pub struct Stopped {
+    report: Report,
+}
+
+impl Stopped {
+    pub(crate) fn new(report: Report) -> Self {
+        Self { report }
+    }
+
+    /// Why.
+    pub fn stop(&self) -> StopReason {
+        self.report.stop
+    }
+
+    /// What became of the call.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.report.sentence(f, "stopped")
+    }
+}
+
+impl error::Error for Stopped {}
+
+impl<E> From<Stopped> for Error<E> {
+    fn from(stopped: Stopped) -> Self {
+        Self::Stopped { report: stopped.report }
+    }
+}
