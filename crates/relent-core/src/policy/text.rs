@@ -1,3 +1,138 @@
-//! stub
-/// stub
-pub struct PolicyText;
+//! The policy as people write it, in TOML or any other format that serde reads.
+//!
+//! The text is lenient about types (a time-out may arrive as a number) so that [`PolicyText::over`] can refuse it
+//! with the name of the field and the way out, which a deserialiser could not say.
+
+mod read;
+mod scalar;
+mod write;
+
+use alloc::{string::String, vec::Vec};
+
+use scalar::{Pairs, Scalar, WordOr};
+use serde::{Deserialize, Serialize};
+
+/// A policy as it is written. Every field may be left out; [`PolicyText::over`] says what then counts. A field
+/// that is not known is refused with the list of those that are.
+///
+/// ```toml
+/// preset = "durable"            # or "default"
+/// repeat = "keyed"              # safe | keyed | unsafe
+/// attempt_timeout = "2s"
+/// total_timeout = "5s"          # or "none"
+/// business_deadline = "3d"      # or "none"
+///
+/// [retry]
+/// max_attempts = 5              # or "unlimited"
+/// min_attempt = "100ms"
+/// reserve = "0s"
+/// max_losses = 3
+/// max_wait = "1d"
+/// jitter = "full"               # none | full | equal | decorrelated | { below = 0.2, above = 0.2 }
+/// backoff = { kind = "exponential", base = "200ms", factor = 2, max = "10s" }
+///                               # or kind = "constant" with wait, "linear" with base and max,
+///                               # "steps" with waits = ["1s", "5s"]
+/// throttled_backoff = "none"    # or a backoff; what it leaves out is as in backoff
+/// server_wait = { mode = "above", limit = "60s", over = "stop" }
+///                               # above | longer | replace | ignore | { within = "5s" }; over: stop | clamp
+///
+/// [classify]
+/// table = "documents"           # or "webhook"
+/// status = { 404 = "not_now", 5xx = "no", 500-503 = "not_now" }
+/// error = { tls = "not_now" }   # success | not_now | throttled | no
+///
+/// [[classify.route]]
+/// method = "GET"
+/// path = "/orders/*"            # left out: every path
+/// status = { 404 = "not_now" }
+/// ```
+///
+/// [`From<&Policy>`](From) gives the complete text of a policy, for printing: every setting is there, and
+/// `over` any base gives an equal policy.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct PolicyText {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    preset: Option<String>,
+    repeat: Option<String>,
+    attempt_timeout: Option<Scalar>,
+    total_timeout: Option<Scalar>,
+    business_deadline: Option<Scalar>,
+    #[serde(default)]
+    retry: RetryText,
+    #[serde(default)]
+    classify: ClassifyText,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+struct RetryText {
+    max_attempts: Option<Scalar>,
+    min_attempt: Option<Scalar>,
+    reserve: Option<Scalar>,
+    max_losses: Option<Scalar>,
+    max_wait: Option<Scalar>,
+    jitter: Option<WordOr<ProportionText>>,
+    backoff: Option<BackoffText>,
+    throttled_backoff: Option<WordOr<BackoffText>>,
+    #[serde(default)]
+    server_wait: ServerWaitText,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+struct BackoffText {
+    kind: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wait: Option<Scalar>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base: Option<Scalar>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    factor: Option<Scalar>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max: Option<Scalar>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waits: Option<Vec<Scalar>>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+struct ProportionText {
+    below: Option<Scalar>,
+    above: Option<Scalar>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+struct ServerWaitText {
+    mode: Option<WordOr<WithinText>>,
+    limit: Option<Scalar>,
+    over: Option<String>,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+struct WithinText {
+    within: Scalar,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+struct ClassifyText {
+    table: Option<String>,
+    status: Option<Pairs>,
+    error: Option<Pairs>,
+    route: Option<Vec<RouteText>>,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+struct RouteText {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    method: Option<String>,
+    path: Option<String>,
+    #[serde(default)]
+    status: Pairs,
+    #[serde(default)]
+    error: Pairs,
+}
