@@ -3,6 +3,7 @@
 //! The text is lenient about types (a time-out may arrive as a number) so that [`PolicyText::over`] can refuse it
 //! with the name of the field and the way out, which a deserialiser could not say.
 
+mod curve;
 mod read;
 mod scalar;
 mod write;

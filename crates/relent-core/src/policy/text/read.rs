@@ -4,11 +4,9 @@ use alloc::{format, string::String, vec::Vec};
 use core::time::Duration;
 
 use super::{
-    BackoffText, ClassifyText, Pairs, PolicyText, ProportionText, RetryText, RouteText, Scalar,
-    ServerWaitText, WordOr,
+    ClassifyText, Pairs, PolicyText, ProportionText, RetryText, RouteText, Scalar, ServerWaitText, WordOr,
 };
 use crate::{
-    backoff::Backoff,
     classify::{Answer, Classification, ErrorClass, RouteRule, Rules, Table},
     history::Idempotency,
     jitter::Jitter,
@@ -83,58 +81,6 @@ impl ServerWaitText {
             server_wait.over = word("retry.server_wait.over", name, Over::ALL, Over::name)?;
         }
         Ok(())
-    }
-}
-
-impl BackoffText {
-    /// The curve; what is left out is as in `base` if that is of the same kind.
-    fn over(self, field: &str, base: &Backoff) -> Result<Backoff, Invalid> {
-        let kinds = ["constant", "linear", "exponential", "steps"];
-        let kind = match &self.kind {
-            Some(name) => word(&format!("{field}.kind"), name, &kinds, |kind| kind)?,
-            None => base.kind(),
-        };
-        let known = fields(kind);
-        let list = known.join(", ");
-        let given = [
-            ("wait", self.wait.is_some()),
-            ("base", self.base.is_some()),
-            ("factor", self.factor.is_some()),
-            ("max", self.max.is_some()),
-            ("waits", self.waits.is_some()),
-        ];
-        if let Some((name, _)) = given.iter().find(|(name, given)| *given && !known.contains(name)) {
-            let reason = format!("a backoff of kind {kind} has no {name}; it has {list}");
-            return Err(Invalid::new(format!("{field}.{name}"), reason));
-        }
-        let base = if base.kind() == kind { BackoffText::from(base) } else { BackoffText::default() };
-        let place = |name: &str| format!("{field}.{name}");
-        let missing = |name: &str| {
-            Invalid::new(place(name), format!("it is missing; a backoff of kind {kind} has {list}"))
-        };
-        let read = |name: &str, own: Option<Scalar>, base: Option<Scalar>| {
-            length(&place(name), own.or(base).ok_or_else(|| missing(name))?)
-        };
-        Ok(match kind {
-            "constant" => Backoff::Constant(read("wait", self.wait, base.wait)?),
-            "linear" => Backoff::Linear {
-                base: read("base", self.base, base.base)?,
-                max: read("max", self.max, base.max)?,
-            },
-            "exponential" => Backoff::Exponential {
-                base: read("base", self.base, base.base)?,
-                factor_milli: thousandths(
-                    &place("factor"),
-                    self.factor.or(base.factor).ok_or_else(|| missing("factor"))?,
-                )?,
-                max: read("max", self.max, base.max)?,
-            },
-            _ => {
-                let waits = self.waits.or(base.waits).ok_or_else(|| missing("waits"))?;
-                let field = place("waits");
-                Backoff::Steps(waits.into_iter().map(|wait| length(&field, wait)).collect::<Result<_, _>>()?)
-            }
-        })
     }
 }
 
@@ -238,16 +184,6 @@ fn server_wait_mode(field: &str, text: WordOr<super::WithinText>) -> Result<Serv
     }
 }
 
-/// The fields of a kind of backoff.
-fn fields(kind: &str) -> &'static [&'static str] {
-    match kind {
-        "constant" => &["wait"],
-        "linear" => &["base", "max"],
-        "exponential" => &["base", "factor", "max"],
-        _ => &["waits"],
-    }
-}
-
 /// Sets `slot` to what was written, if anything was.
 fn set<S, T>(
     slot: &mut S,
@@ -262,7 +198,7 @@ fn set<S, T>(
 }
 
 /// The one of `all` with that name.
-fn word<'a, T: Copy>(
+pub(super) fn word<'a, T: Copy>(
     field: &str,
     written: &str,
     all: &'a [T],
@@ -274,7 +210,7 @@ fn word<'a, T: Copy>(
     })
 }
 
-fn length(field: &str, written: Scalar) -> Result<Duration, Invalid> {
+pub(super) fn length(field: &str, written: Scalar) -> Result<Duration, Invalid> {
     parse_duration(&format!("{written}")).map_err(|reason| Invalid::new(field, reason))
 }
 
@@ -307,7 +243,7 @@ fn count_or_unlimited(field: &str, written: Scalar) -> Result<Option<u32>, Inval
 }
 
 /// A number to three decimals, in thousandths. Read from its digits, so that 0.2 is 200 and not 199.
-fn thousandths(field: &str, written: Scalar) -> Result<u32, Invalid> {
+pub(super) fn thousandths(field: &str, written: Scalar) -> Result<u32, Invalid> {
     let digits = match &written {
         Scalar::Text(_) => None,
         number => decimal(&format!("{number}")),

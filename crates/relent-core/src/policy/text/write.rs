@@ -4,11 +4,10 @@ use alloc::{format, string::String};
 use core::time::Duration;
 
 use super::{
-    BackoffText, ClassifyText, Pairs, PolicyText, ProportionText, RetryText, RouteText, Scalar,
-    ServerWaitText, WithinText, WordOr,
+    ClassifyText, Pairs, PolicyText, ProportionText, RetryText, RouteText, Scalar, ServerWaitText,
+    WithinText, WordOr,
 };
 use crate::{
-    backoff::Backoff,
     classify::{Classification, Rules},
     jitter::Jitter,
     policy::Policy,
@@ -68,40 +67,6 @@ impl From<Jitter> for WordOr<ProportionText> {
     }
 }
 
-impl From<&Backoff> for BackoffText {
-    fn from(curve: &Backoff) -> Self {
-        let kind = Some(curve.kind().into());
-        match curve {
-            Backoff::Constant(wait) => Self { kind, wait: Some(length(*wait)), ..Self::default() },
-            Backoff::Linear { base, max } => {
-                Self { kind, base: Some(length(*base)), max: Some(length(*max)), ..Self::default() }
-            }
-            Backoff::Exponential { base, factor_milli, max } => Self {
-                kind,
-                base: Some(length(*base)),
-                factor: Some(thousandths(*factor_milli)),
-                max: Some(length(*max)),
-                ..Self::default()
-            },
-            Backoff::Steps(waits) => {
-                Self { kind, waits: Some(waits.iter().copied().map(length).collect()), ..Self::default() }
-            }
-        }
-    }
-}
-
-impl Backoff {
-    /// The word for this curve in a policy's text.
-    pub(super) const fn kind(&self) -> &'static str {
-        match self {
-            Self::Constant(_) => "constant",
-            Self::Linear { .. } => "linear",
-            Self::Exponential { .. } => "exponential",
-            Self::Steps(_) => "steps",
-        }
-    }
-}
-
 impl From<ServerWait> for ServerWaitText {
     fn from(server_wait: ServerWait) -> Self {
         let mode = match server_wait.mode {
@@ -148,7 +113,7 @@ fn errors(rules: &Rules) -> Pairs {
     Pairs(rules.errors.iter().map(|(class, answer)| (class.name().into(), answer.name().into())).collect())
 }
 
-fn length(length: Duration) -> Scalar {
+pub(super) fn length(length: Duration) -> Scalar {
     Scalar::Text(format_duration(length))
 }
 
@@ -160,7 +125,7 @@ fn count(count: u32) -> Scalar {
     Scalar::Whole(count.into())
 }
 
-fn thousandths(milli: u32) -> Scalar {
+pub(super) fn thousandths(milli: u32) -> Scalar {
     match milli % 1000 {
         0 => Scalar::Whole((milli / 1000).into()),
         _ => Scalar::Real(f64::from(milli) / 1000.0),

@@ -1,0 +1,124 @@
+//! The two tables of defaults and the two tables of classification, field by field.
+
+use std::time::Duration;
+
+use relent_core::{
+    Answer, Backoff, Classification, ErrorClass, Idempotency, Jitter, Observed, Over, Policy, Preset,
+    RetryPolicy, Sent, ServerWait, ServerWaitMode, Table,
+};
+
+const fn secs(secs: u64) -> Duration {
+    Duration::from_secs(secs)
+}
+
+const HOUR: Duration = secs(3600);
+
+#[test]
+fn the_default_is_the_loop_of_a_caller_who_waits() {
+    let expected = Policy {
+        repeat: Idempotency::Unsafe,
+        attempt_timeout: secs(2),
+        total_timeout: Some(secs(5)),
+        business_deadline: None,
+        retry: RetryPolicy {
+            max_attempts: Some(5),
+            backoff: Backoff::Exponential {
+                base: Duration::from_millis(200),
+                factor_milli: 2000,
+                max: secs(10),
+            },
+            throttled_backoff: None,
+            jitter: Jitter::Full,
+            max_wait: 24 * HOUR,
+            server_wait: ServerWait { mode: ServerWaitMode::Above, limit: secs(60), over: Over::Stop },
+            min_attempt: Duration::from_millis(100),
+            reserve: Duration::ZERO,
+            max_losses: 3,
+        },
+        classify: Classification::new(Table::Documents),
+    };
+    assert_eq!(Policy::live(), expected);
+    assert_eq!(Policy::default(), expected);
+    assert_eq!(Preset::Default.policy(), expected);
+}
+
+#[test]
+fn the_durable_default_has_three_days_of_patience() {
+    let expected = Policy {
+        repeat: Idempotency::Keyed,
+        attempt_timeout: secs(15),
+        total_timeout: None,
+        business_deadline: Some(72 * HOUR),
+        retry: RetryPolicy {
+            max_attempts: None,
+            backoff: Backoff::Exponential { base: secs(5), factor_milli: 4000, max: 6 * HOUR },
+            throttled_backoff: None,
+            jitter: Jitter::Full,
+            max_wait: 24 * HOUR,
+            server_wait: ServerWait { mode: ServerWaitMode::Above, limit: 24 * HOUR, over: Over::Clamp },
+            min_attempt: Duration::from_millis(100),
+            reserve: Duration::ZERO,
+            max_losses: 3,
+        },
+        classify: Classification::new(Table::Webhook),
+    };
+    assert_eq!(Policy::durable(), expected);
+    assert_eq!(Preset::Durable.policy(), expected);
+}
+
+#[test]
+fn every_status_means_what_the_tables_say() {
+    for status in 100..=599 {
+        let documents = match status {
+            200..=299 => Answer::Success,
+            429 => Answer::Throttled,
+            408 | 502 | 503 | 504 => Answer::NotNow,
+            _ => Answer::No,
+        };
+        let webhook = match status {
+            200..=299 => Answer::Success,
+            429 => Answer::Throttled,
+            100..=199 | 300..=399 | 408 | 425 => Answer::NotNow,
+            501 | 505 => Answer::No,
+            500..=599 => Answer::NotNow,
+            _ => Answer::No,
+        };
+        assert_eq!(Table::Documents.answer(Observed::Status(status)), documents, "documents {status}");
+        assert_eq!(Table::Webhook.answer(Observed::Status(status)), webhook, "webhook {status}");
+        assert_eq!(Observed::Status(status).sent(), Sent::Maybe, "a status alone proves nothing: {status}");
+    }
+    for status in [600, 700, 999] {
+        assert_eq!(Table::Documents.answer(Observed::Status(status)), Answer::No);
+        assert_eq!(Table::Webhook.answer(Observed::Status(status)), Answer::No);
+    }
+}
+
+#[test]
+fn every_class_of_error_means_what_the_tables_say() {
+    use Answer::{No, NotNow};
+    use Sent::{Maybe, No as Never};
+    let table = [
+        (ErrorClass::Dns, No, NotNow, Never),
+        (ErrorClass::Connect, NotNow, NotNow, Never),
+        (ErrorClass::ConnectTimeout, NotNow, NotNow, Never),
+        (ErrorClass::Tls, No, NotNow, Never),
+        (ErrorClass::NotSent, NotNow, NotNow, Never),
+        (ErrorClass::Reset, NotNow, NotNow, Maybe),
+        (ErrorClass::HeaderTimeout, NotNow, NotNow, Maybe),
+        (ErrorClass::BodyTimeout, NotNow, NotNow, Maybe),
+        (ErrorClass::Timeout, NotNow, NotNow, Maybe),
+        (ErrorClass::Protocol, No, NotNow, Maybe),
+        (ErrorClass::Blocked, No, No, Never),
+        (ErrorClass::Lost, NotNow, NotNow, Maybe),
+        (ErrorClass::Panic, No, NotNow, Maybe),
+        (ErrorClass::Other, No, NotNow, Maybe),
+    ];
+    let classes: Vec<ErrorClass> = table.iter().map(|row| row.0).collect();
+    assert_eq!(classes, ErrorClass::ALL, "every class has its row");
+    for (class, documents, webhook, sent) in table {
+        let observed = Observed::Error(class);
+        assert_eq!(Table::Documents.answer(observed), documents, "documents {observed}");
+        assert_eq!(Table::Webhook.answer(observed), webhook, "webhook {observed}");
+        assert_eq!(observed.sent(), sent, "{observed}");
+    }
+}
