@@ -6,13 +6,7 @@ use std::time::Duration;
 
 use relent_core::{Decision, History, Outcome, StopReason, Timestamp, Verdict};
 
-use crate::{
-    classify::{Classifier, Rulebook},
-    clock::Clock,
-    error::Stopped,
-    pipeline::Calls,
-    report::Report,
-};
+use crate::{calls::Calls, classify::Classifier, clock::Clock, error::Stopped, report::Report};
 
 /// One physical try of a call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -110,7 +104,7 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
     ///
     /// [`Stopped`] names the reason; the call has ended, and a further attempt is refused for the same reason.
     pub fn admit(&mut self) -> Result<Attempt, Stopped> {
-        let now = self.calls.clock().now();
+        let now = self.calls.pipeline().clock().now();
         self.admit_at(now)
     }
 
@@ -125,7 +119,7 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
             return Err(Stopped::new(self.report_for(reason)));
         }
         self.attempts = self.attempts.saturating_add(1);
-        let give_up_at = self.calls.policy().give_up_at(&self.history, now);
+        let give_up_at = self.calls.pipeline().policy().give_up_at(&self.history, now);
         Ok(Attempt { number: self.attempts, began: now, give_up_at })
     }
 
@@ -146,14 +140,14 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
     where
         K: Classifier<T, E>,
     {
-        let rules = Rulebook { classification: &self.calls.policy().classify, route: self.calls.route };
-        self.conclude_verdict(self.calls.classifier().verdict(outcome, rules))
+        let verdict = self.calls.pipeline().classifier().verdict(outcome, self.calls.rules());
+        self.conclude_verdict(verdict)
     }
 
     /// Takes in what the outcome meant, where the caller is its own classifier, and decides.
     pub fn conclude_verdict(&mut self, verdict: Verdict) -> Decision {
-        self.ended = self.calls.clock().now();
-        let decision = self.calls.policy().retry.conclude(&mut self.history, verdict, self.ended);
+        self.ended = self.calls.pipeline().clock().now();
+        let decision = self.calls.pipeline().policy().retry.conclude(&mut self.history, verdict, self.ended);
         match decision {
             Decision::Retry(wait) => {
                 self.waits = self.waits.saturating_add(1);
@@ -181,7 +175,7 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
 
     pub(crate) fn report_for(&self, stop: StopReason) -> Report {
         Report {
-            dependency: self.calls.dependency().cloned(),
+            dependency: self.calls.pipeline().dependency().cloned(),
             stop,
             attempts: self.attempts,
             waits: self.waits,
@@ -192,7 +186,7 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
     }
 
     fn out_of_time(&self, now: Timestamp) -> Option<StopReason> {
-        let retry = &self.calls.policy().retry;
+        let retry = &self.calls.pipeline().policy().retry;
         if self.history.last_verdict.is_some() {
             return self.history.deadlines.too_late(now, Duration::ZERO, retry.reserve);
         }

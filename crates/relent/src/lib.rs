@@ -59,6 +59,7 @@
 #![forbid(unsafe_code)]
 
 mod call;
+mod calls;
 mod classify;
 mod clock;
 mod error;
@@ -70,10 +71,11 @@ pub use relent_core;
 pub use relent_core::*;
 
 pub use call::{Attempt, Call};
+pub use calls::Calls;
 pub use classify::{ByError, Classifier, Classify, Observing, Rulebook, Sighting, With, io_error_class};
 #[cfg(feature = "tokio")]
 pub use clock::UnixClock;
 pub use clock::{Clock, ManualClock, TokioClock};
 pub use error::{Error, Stopped};
-pub use pipeline::{Calls, Pipeline};
+pub use pipeline::Pipeline;
 pub use report::Report;

@@ -1,20 +1,19 @@
-//! A policy in force for one dependency, and the terms on which its calls are made.
+//! A policy in force for one dependency, with what its calls share.
 
 use std::{
-    fmt,
     future::Future,
     hash::{BuildHasher, RandomState},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
 };
 
-use relent_core::{History, Idempotency, Invalid, Outcome, Policy, Route, Timestamp, Verdict, Warning};
+use relent_core::{Invalid, Outcome, Policy, Timestamp, Verdict, Warning};
 
 use crate::{
     call::{Attempt, Call},
+    calls::Calls,
     classify::{ByError, Classifier, Observing, Sighting, With},
     clock::{Clock, TokioClock},
     error::Error,
@@ -176,9 +175,21 @@ impl<C: Clock, K> Pipeline<C, K> {
         self.dependency.as_deref()
     }
 
+    pub(crate) fn dependency(&self) -> Option<&Arc<str>> {
+        self.dependency.as_ref()
+    }
+
+    pub(crate) fn classifier(&self) -> &K {
+        &self.classifier
+    }
+
+    pub(crate) fn draw_seed(&self) -> u64 {
+        self.shared.seeds.draw()
+    }
+
     /// Calls on the policy's own terms.
     pub fn calls(&self) -> Calls<'_, C, K> {
-        Calls { pipeline: self, idempotency: None, upstream: None, seed: None, route: Route::default() }
+        Calls::of(self)
     }
 
     /// Calls that change nothing when they are repeated.
@@ -231,112 +242,6 @@ impl<C: Clock, K> Pipeline<C, K> {
         K: Classifier<T, E>,
     {
         self.calls().run_with_report(operation)
-    }
-}
-
-/// A view of a pipeline with the terms of the calls made through it. It borrows and is [`Copy`]: make one for
-/// each call.
-#[must_use]
-pub struct Calls<'a, C, K> {
-    pipeline: &'a Pipeline<C, K>,
-    idempotency: Option<Idempotency>,
-    upstream: Option<Timestamp>,
-    seed: Option<u64>,
-    pub(crate) route: Route<'a>,
-}
-
-impl<'a, C: Clock, K> Calls<'a, C, K> {
-    /// Repeating them changes nothing.
-    pub fn safe(self) -> Self {
-        self.with_idempotency(Idempotency::Safe)
-    }
-
-    /// Their receiver honours a key that every attempt carries.
-    pub fn keyed(self) -> Self {
-        self.with_idempotency(Idempotency::Keyed)
-    }
-
-    /// Repeating them may do their work twice: an attempt that may have been processed is the last.
-    pub fn unsafe_to_repeat(self) -> Self {
-        self.with_idempotency(Idempotency::Unsafe)
-    }
-
-    /// Whether they may be repeated, in place of the policy's `repeat`.
-    pub fn with_idempotency(self, idempotency: Idempotency) -> Self {
-        Self { idempotency: Some(idempotency), ..self }
-    }
-
-    /// They are of no use to the caller after `at`, on the pipeline's clock: nothing is begun that could not
-    /// end before, and what is running then is given up. Of two deadlines the earlier counts.
-    pub fn with_deadline(self, at: Timestamp) -> Self {
-        Self { upstream: Some(self.upstream.map_or(at, |known| known.min(at))), ..self }
-    }
-
-    /// [`Calls::with_deadline`], from now.
-    pub fn with_deadline_in(self, length: Duration) -> Self {
-        self.with_deadline(self.clock().now().after(length))
-    }
-
-    /// What is called, for rules of the policy that hold on some routes only.
-    pub fn on_route(self, method: &'a str, path: &'a str) -> Self {
-        Self { route: Route { method, path }, ..self }
-    }
-
-    /// Draws from this seed instead of a fresh one: the waits of a test repeat. Calls that share a seed draw
-    /// the same waits, so leave it to tests.
-    pub fn with_seed(self, seed: u64) -> Self {
-        Self { seed: Some(seed), ..self }
-    }
-
-    /// A call for a loop of one's own. It begins now: its total time-out counts from here.
-    pub fn call(self) -> Call<'a, C, K> {
-        Call::begin(self)
-    }
-
-    pub(crate) fn clock(&self) -> &'a C {
-        &self.pipeline.clock
-    }
-
-    pub(crate) fn policy(&self) -> &'a Policy {
-        &self.pipeline.shared.policy
-    }
-
-    pub(crate) fn classifier(&self) -> &'a K {
-        &self.pipeline.classifier
-    }
-
-    pub(crate) fn dependency(&self) -> Option<&'a Arc<str>> {
-        self.pipeline.dependency.as_ref()
-    }
-
-    /// The history of a call that begins now.
-    pub(crate) fn history(&self) -> History {
-        let seed = self.seed.unwrap_or_else(|| self.pipeline.shared.seeds.draw());
-        let mut history = self.policy().begin(seed, self.clock().now(), self.upstream, None);
-        if let Some(idempotency) = self.idempotency {
-            history.idempotency = idempotency;
-        }
-        history
-    }
-}
-
-impl<C, K> Clone for Calls<'_, C, K> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<C, K> Copy for Calls<'_, C, K> {}
-
-impl<C: fmt::Debug, K: fmt::Debug> fmt::Debug for Calls<'_, C, K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Calls")
-            .field("pipeline", self.pipeline)
-            .field("idempotency", &self.idempotency)
-            .field("upstream", &self.upstream)
-            .field("seed", &self.seed)
-            .field("route", &self.route)
-            .finish()
     }
 }
 

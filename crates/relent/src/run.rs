@@ -10,10 +10,10 @@ use relent_core::{Decision, Outcome, StopReason, Timestamp};
 
 use crate::{
     call::{Attempt, Call},
+    calls::Calls,
     classify::Classifier,
     clock::Clock,
     error::Error,
-    pipeline::Calls,
     report::Report,
 };
 
@@ -45,7 +45,7 @@ impl<C: Clock, K> Calls<'_, C, K> {
         K: Classifier<T, E>,
     {
         let mut call = self.call();
-        let (ending, reason) = conduct(&mut call, self.clock(), operation).await;
+        let (ending, reason) = conduct(&mut call, self.pipeline().clock(), operation).await;
         ending.into_result(|| call.report_for(reason))
     }
 
@@ -61,7 +61,7 @@ impl<C: Clock, K> Calls<'_, C, K> {
         K: Classifier<T, E>,
     {
         let mut call = self.call();
-        let (ending, reason) = conduct(&mut call, self.clock(), operation).await;
+        let (ending, reason) = conduct(&mut call, self.pipeline().clock(), operation).await;
         let report = call.report_for(reason);
         (ending.into_result(|| report.clone()), report)
     }
