@@ -1,1 +1,49 @@
-fn main() {}
+//! The `relent` binary: `args` spells the commands, `commands` carries them out, `server` is what `serve` runs.
+
+#![forbid(unsafe_code)]
+
+mod args;
+mod client;
+mod commands;
+mod exit;
+mod output;
+mod wire;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::{args::Cli, exit::Exit};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let runtime = match runtime(&cli) {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("relent: the async runtime does not start: {error}");
+            return Exit::Failed.into();
+        }
+    };
+    match runtime.block_on(commands::run(cli.command)) {
+        Ok(exit) => exit.into(),
+        Err(error) if is_broken_pipe(&error) => Exit::Done.into(),
+        Err(error) => {
+            eprintln!("relent: {error:#}");
+            Exit::of(&error).into()
+        }
+    }
+}
+
+/// A server uses all cores; a client that sends one request starts faster on one.
+fn runtime(cli: &Cli) -> std::io::Result<tokio::runtime::Runtime> {
+    let mut builder = match cli.command {
+        args::Command::Serve(_) | args::Command::Demo(_) => tokio::runtime::Builder::new_multi_thread(),
+        _ => tokio::runtime::Builder::new_current_thread(),
+    };
+    builder.enable_all().build()
+}
+
+/// Whoever read our output has seen enough (`relent ls | head`): no failure.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+}

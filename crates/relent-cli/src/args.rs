@@ -1,0 +1,137 @@
+//! The command line as it is spelled; what a flag means stands with its command and in `settings`.
+
+mod client;
+mod serve;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+pub(crate) use client::{
+    CancelArgs, ClientArgs, DeadArgs, DeadCommand, IdsArgs, ListArgs, PageArgs, SendArgs, ShowArgs,
+    StatusArgs,
+};
+pub(crate) use serve::{LogFormat, ServeArgs, Synchronous};
+
+/// Retries that know when to stop, and where the work goes then.
+///
+/// Exit codes: 0 done, 1 the thing failed or was found, 2 wrong use.
+#[derive(Debug, Parser)]
+#[command(name = "relent", version, propagate_version = true, after_help = FIRST_STEPS)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the server: accepts messages over HTTP and delivers them.
+    Serve(Box<ServeArgs>),
+    /// Hand one message to the server and print its id.
+    Send(SendArgs),
+    /// List messages, newest first.
+    Ls(ListArgs),
+    /// Show one message: every attempt, and why it waited.
+    Show(ShowArgs),
+    /// Show counts and ages.
+    Status(StatusArgs),
+    /// Stop messages that are still waiting.
+    Cancel(CancelArgs),
+    /// Work on the dead letters: what was given up, and why.
+    Dead(DeadArgs),
+    /// Show the timeline that a policy gives for a script of outcomes; nothing is sent.
+    Explain(ExplainArgs),
+    /// Check a store against its own rules; the server must be stopped.
+    Fsck(FsckArgs),
+    /// Watch relent at work: a flaky receiver, a server, 1,000 orders, under a minute.
+    Demo(DemoArgs),
+}
+
+/// `relent explain`.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  relent explain --preset durable --outcomes 503,timeout,200 --seed 7")]
+pub(crate) struct ExplainArgs {
+    /// A file with one policy; the preset `default` if there is neither a file nor `--preset`.
+    #[arg(value_name = "POLICY.toml", conflicts_with = "preset")]
+    pub(crate) policy: Option<PathBuf>,
+    /// A built-in policy: `default` (for a caller who waits) or `durable`.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) preset: Option<String>,
+    /// What the dependency answers, attempt by attempt: statuses and error classes between commas, with a count
+    /// (`3x 503`), what is asked (`429 asks 2s`) and how long it takes (`200 takes 1s`).
+    #[arg(long, value_name = "LIST")]
+    pub(crate) outcomes: Option<String>,
+    /// The call's supply of chance: the same seed gives the same waits.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `relent fsck`.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  relent fsck --data ./relent-data")]
+pub(crate) struct FsckArgs {
+    /// The data folder to check.
+    #[arg(long, value_name = "DIR", env = "RELENT_DATA", default_value = DEFAULT_DATA)]
+    pub(crate) data: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `relent demo`.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  relent demo --orders 1000")]
+pub(crate) struct DemoArgs {
+    /// How many orders to send.
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) orders: u32,
+    /// The receiver's supply of chance: which orders fail, and how.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Also write what the receiver saw to this file: one JSON object a line and request.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) receiver_log: Option<PathBuf>,
+    /// Print the final table as JSON, and the story to stderr.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Where the data is unless somebody says otherwise.
+pub(crate) const DEFAULT_DATA: &str = "./relent-data";
+
+const FIRST_STEPS: &str = "\
+Exit codes: 0 done, 1 the thing failed or was found, 2 wrong use.
+
+First steps:
+  relent demo                                    see what it does, in under a minute
+  relent serve                                   run a server on 127.0.0.1:8484
+  relent send https://example.com/hook -d '{}'   hand it a message
+  relent dead ls                                 what was given up, and why";
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_help_page_has_an_example() {
+        fn check(command: &clap::Command) {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let steps = help.contains("Example:") || help.contains("First steps:");
+            assert!(steps, "`{}` has no example", command.get_name());
+            command.get_subcommands().filter(|sub| sub.get_name() != "help").for_each(check);
+        }
+        check(&Cli::command());
+    }
+}
