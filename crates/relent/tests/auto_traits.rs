@@ -1,5 +1,7 @@
 //! What may cross threads, and what is small enough to copy: checked by the compiler.
 
+#![cfg(feature = "tokio")]
+
 use std::{cell::Cell, io, rc::Rc};
 
 use relent::{

@@ -1,5 +1,7 @@
 //! The same call under tokio with its own clock, under tokio with a manual one, and under no executor at all.
 
+#![cfg(feature = "tokio")]
+
 mod support;
 
 use std::time::Duration;
