@@ -72,3 +72,47 @@ fn exponential(base: Duration, factor_milli: u32, max: Duration, n: u32) -> Dura
     }
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use super::*;
+
+    const fn secs(secs: u64) -> Duration {
+        Duration::from_secs(secs)
+    }
+
+    #[test]
+    fn each_curve_grows_as_its_name_says() {
+        let exponential = |factor_milli| Backoff::Exponential { base: secs(4), factor_milli, max: secs(30) };
+        for (curve, ceilings) in [
+            (Backoff::Constant(secs(3)), [3, 3, 3, 3, 3]),
+            (Backoff::Linear { base: secs(4), max: secs(14) }, [4, 8, 12, 14, 14]),
+            (exponential(2000), [4, 8, 16, 30, 30]),
+            (exponential(1500), [4, 6, 9, 13, 20]),
+            (exponential(1000), [4, 4, 4, 4, 4]),
+            (Backoff::Steps(vec![secs(1), secs(9), secs(5)]), [1, 9, 5, 5, 5]),
+        ] {
+            let drawn = [1, 2, 3, 4, 5].map(|n| curve.ceiling(n).as_secs());
+            assert_eq!(drawn, ceilings, "{curve:?}");
+            assert_eq!(curve.ceiling(0), curve.ceiling(1), "{curve:?}");
+            assert!((0..100).all(|n| curve.ceiling(n) <= curve.greatest()), "{curve:?}");
+        }
+    }
+
+    #[test]
+    fn the_extremes_neither_panic_nor_wrap() {
+        let longest = Duration::MAX;
+        for curve in [
+            Backoff::Constant(longest),
+            Backoff::Linear { base: longest, max: longest },
+            Backoff::Exponential { base: longest, factor_milli: u32::MAX, max: longest },
+        ] {
+            assert!(curve.ceiling(u32::MAX) >= curve.ceiling(1), "{curve:?}");
+        }
+        assert_eq!(Backoff::Steps(vec![]).ceiling(u32::MAX), Duration::ZERO);
+        let shrinking = Backoff::Exponential { base: secs(8), factor_milli: 500, max: secs(9) };
+        assert_eq!(shrinking.ceiling(u32::MAX), Duration::ZERO);
+    }
+}

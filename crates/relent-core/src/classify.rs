@@ -301,3 +301,80 @@ const fn webhook(observed: Observed) -> Answer {
         Observed::Error(_) => Answer::NotNow,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use super::*;
+
+    #[test]
+    fn the_order_of_rules_means_nothing() {
+        let mut rules = vec![
+            (400, 499, Answer::No),
+            (404, 404, Answer::Success),
+            (402, 405, Answer::Throttled),
+            (403, 406, Answer::NotNow),
+        ];
+        for _ in 0..rules.len() {
+            rules.rotate_left(1);
+            let mut classify = Classification::new(Table::Documents);
+            classify.rules.statuses = rules.clone();
+            for (status, answer) in [
+                (400, Answer::No),
+                (402, Answer::Throttled),
+                (404, Answer::Success),
+                (405, Answer::Throttled),
+                (406, Answer::NotNow),
+                (503, Answer::NotNow),
+            ] {
+                let given = classify.answer(Observed::Status(status), Route::default());
+                assert_eq!(given, answer, "{status} under {rules:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_route_matches_by_method_and_path() {
+        let rule = |method: Option<&str>, path: &str| RouteRule {
+            method: method.map(String::from),
+            path: path.into(),
+            rules: Rules::default(),
+        };
+        for (rule, method, path, matches) in [
+            (rule(Some("GET"), "/orders/*"), "GET", "/orders/1", true),
+            (rule(Some("GET"), "/orders/*"), "get", "/orders/", true),
+            (rule(Some("GET"), "/orders/*"), "GET", "/orders", false),
+            (rule(Some("GET"), "/orders/*"), "POST", "/orders/1", false),
+            (rule(None, "/orders"), "POST", "/orders", true),
+            (rule(None, "/orders"), "POST", "/orders/1", false),
+            (rule(None, "*"), "", "", true),
+        ] {
+            assert_eq!(rule.matches(Route { method, path }), matches, "{rule:?} {method} {path}");
+        }
+    }
+
+    #[test]
+    fn no_rule_decides_an_attempt_that_nobody_saw_end() {
+        let mut classify = Classification::new(Table::Documents);
+        classify.rules.errors =
+            vec![(ErrorClass::Lost, Answer::No), (ErrorClass::Timeout, Answer::Throttled)];
+        let verdict = |class| classify.verdict(Observed::Error(class), Route::default(), None);
+        assert_eq!(verdict(ErrorClass::Lost), Verdict::LOST);
+        let throttled = Verdict::Failure { cause: Cause::Throttled, sent: Sent::Maybe, server_wait: None };
+        assert_eq!(verdict(ErrorClass::Timeout), throttled);
+        assert_eq!(verdict(ErrorClass::HeaderTimeout), Verdict::TIMED_OUT);
+    }
+
+    #[test]
+    fn an_observation_reads_back_as_it_is_written() {
+        use alloc::string::ToString;
+        let statuses = (100..=999).map(Observed::Status);
+        for observed in statuses.chain(ErrorClass::ALL.iter().copied().map(Observed::Error)) {
+            assert_eq!(Observed::from_name(&observed.to_string()), Some(observed));
+        }
+        for name in ["", "99", "1000", "lost", "2xx"] {
+            assert_eq!(Observed::from_name(name), None, "{name}");
+        }
+    }
+}

@@ -277,3 +277,95 @@ fn checksum(bytes: &[u8]) -> u32 {
 
 const VERSION: u8 = 1;
 const VERDICT_LEN: usize = 12;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn full() -> History {
+        History {
+            seed: 0x0123_4567_89ab_cdef,
+            started: Timestamp::from_nanos(2),
+            deadlines: Deadlines {
+                total: Some(Timestamp::from_nanos(3)),
+                upstream: None,
+                business: Some(Timestamp::from_nanos(4)),
+            },
+            idempotency: Idempotency::Keyed,
+            nesting: Nesting::SameDependency,
+            attempts: 5,
+            losses: 6,
+            last_wait: Duration::from_nanos(7),
+            last_verdict: Some(Verdict::Failure {
+                cause: Cause::Throttled,
+                sent: Sent::RefusedBefore,
+                server_wait: Some(Duration::from_nanos(8)),
+            }),
+            cycle: 9,
+        }
+    }
+
+    /// What is stored today must be read by every later version: these bytes never change.
+    #[test]
+    fn the_first_version_of_the_stored_bytes_is_this() {
+        #[rustfmt::skip]
+        let stored = [
+            1, // version
+            0xef, 0xcd, 0xab, 0x89, 0x67, 0x45, 0x23, 0x01, // seed
+            2, 0, 0, 0, 0, 0, 0, 0, // started
+            1, 3, 0, 0, 0, 0, 0, 0, 0, // total
+            0, 0, 0, 0, 0, 0, 0, 0, 0, // upstream
+            1, 4, 0, 0, 0, 0, 0, 0, 0, // business
+            1, 2, // keyed, same dependency
+            5, 0, 0, 0, 6, 0, 0, 0, // attempts, losses
+            7, 0, 0, 0, 0, 0, 0, 0, // last wait
+            5, 2, 2, 1, 8, 0, 0, 0, 0, 0, 0, 0, // failure, throttled, refused before, asked for
+            9, 0, 0, 0, // cycle
+        ];
+        let bytes = full().to_bytes();
+        assert_eq!(bytes[..History::LEN - 4], stored);
+        assert_eq!(bytes[History::LEN - 4..], checksum(&stored).to_le_bytes());
+        assert_eq!(checksum(b"foobar"), 0xbf9c_f968, "FNV-1a's published vector");
+    }
+
+    #[test]
+    fn what_is_not_a_history_says_what_is_wrong() {
+        let resummed = |at: usize, byte: u8| {
+            let mut bytes = full().to_bytes();
+            bytes[at] = byte;
+            let sum = checksum(&bytes[..History::LEN - 4]).to_le_bytes();
+            bytes[History::LEN - 4..].copy_from_slice(&sum);
+            History::from_bytes(&bytes).unwrap_err()
+        };
+        assert_eq!(History::from_bytes(&[]), Err(Unreadable("length")));
+        assert_eq!(History::from_bytes(&full().to_bytes()[1..]), Err(Unreadable("length")));
+        assert_eq!(resummed(0, 2), Unreadable("version"));
+        assert_eq!(resummed(44, 3), Unreadable("idempotency"));
+        assert_eq!(resummed(45, 3), Unreadable("nesting"));
+        assert_eq!(resummed(62, 6), Unreadable("verdict"));
+        assert_eq!(resummed(63, 4), Unreadable("cause"));
+        assert_eq!(resummed(64, 3), Unreadable("sent"));
+        let mut torn = full().to_bytes();
+        torn[20..].fill(0);
+        assert_eq!(History::from_bytes(&torn), Err(Unreadable("checksum")));
+    }
+
+    #[test]
+    fn attempts_and_losses_are_counted_apart_and_faults_of_our_own_not_at_all() {
+        let error = Verdict::Failure { cause: Cause::Error, sent: Sent::No, server_wait: None };
+        for (verdict, attempts, losses) in [
+            (Verdict::Success, 1, 0),
+            (Verdict::Permanent, 1, 0),
+            (Verdict::TIMED_OUT, 1, 0),
+            (error, 1, 0),
+            (Verdict::LOST, 0, 1),
+            (Verdict::Neutral(Neutral::OwnFault), 0, 0),
+            (Verdict::Neutral(Neutral::Cancelled), 0, 0),
+        ] {
+            let mut history = History::new(1, Timestamp::ZERO, Idempotency::Safe, Deadlines::default());
+            history.record(verdict);
+            assert_eq!((history.attempts, history.losses), (attempts, losses), "{verdict:?}");
+            assert_eq!(history.last_verdict, Some(verdict));
+        }
+    }
+}

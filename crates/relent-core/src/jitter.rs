@@ -139,6 +139,43 @@ mod tests {
     }
 
     #[test]
+    fn each_jitter_draws_from_its_own_range() {
+        let secs = Duration::from_secs;
+        let proportional = |below_milli, above_milli| Jitter::Proportional { below_milli, above_milli };
+        for (jitter, last, least, span) in [
+            (Jitter::Full, 0, 0, 10),
+            (Jitter::None, 0, 10, 0),
+            (Jitter::Equal, 0, 5, 5),
+            (Jitter::Decorrelated, 0, 2, 4),
+            (Jitter::Decorrelated, 4, 2, 10),
+            (Jitter::Decorrelated, 3600, 2, 58),
+            (proportional(200, 500), 0, 8, 7),
+            (proportional(1000, 0), 0, 0, 10),
+            (proportional(0, 0), 0, 10, 0),
+        ] {
+            let draw = |seed| Draw {
+                seed,
+                cycle: 0,
+                number: 3,
+                ceiling: secs(10),
+                base: secs(2),
+                cap: secs(60),
+                last: secs(last),
+            };
+            let drawn = (0..1000).map(|seed| {
+                let spread = jitter.spread(&draw(seed));
+                assert_eq!((spread.least, spread.span), (secs(least), secs(span)), "{jitter:?}");
+                spread.drawn
+            });
+            let (low, high) =
+                drawn.fold((Duration::MAX, Duration::ZERO), |(low, high), one| (low.min(one), high.max(one)));
+            assert!(low <= secs(span) / 100 && high <= secs(span), "{jitter:?} {low:?} {high:?}");
+            assert!(high >= secs(span) * 99 / 100, "{jitter:?} reaches the end of its range: {high:?}");
+            assert_eq!(jitter.draws(), span > 0, "{jitter:?}");
+        }
+    }
+
+    #[test]
     fn a_draw_reaches_both_ends_and_no_further() {
         assert_eq!(below(0, 9), 0);
         assert_eq!(below(u64::MAX, 9), 9);

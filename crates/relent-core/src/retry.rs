@@ -227,3 +227,104 @@ fn drawn_wait(jitter: Jitter, draw: &Draw, origin: WaitOrigin) -> Wait {
 /// The most that is added above a long hint: half of it, but no more than this. Spreading a two-minute window
 /// over a minute is enough to keep its end from being a wave.
 const MOST_SPREAD: Duration = Duration::from_secs(30);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{deadline::Deadlines, policy::Policy};
+
+    const fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    fn conclude(retry: &RetryPolicy, cause: Cause, server_wait: Option<Duration>) -> Wait {
+        let mut history = History::new(7, Timestamp::ZERO, Idempotency::Safe, Deadlines::default());
+        let verdict = Verdict::Failure { cause, sent: Sent::No, server_wait };
+        match retry.conclude(&mut history, verdict, Timestamp::ZERO) {
+            Decision::Retry(wait) => wait,
+            Decision::Stop(reason) => panic!("stopped: {}", reason.name()),
+        }
+    }
+
+    #[test]
+    fn a_hint_and_our_own_wait_combine_as_the_mode_says() {
+        use ServerWaitMode::{Above, Ignore, Longer, Replace, Within};
+        use WaitOrigin::{Backoff as Own, Server};
+        let mut retry = Policy::live().retry;
+        retry.jitter = Jitter::None;
+        retry.backoff = Backoff::Constant(ms(200));
+        retry.server_wait.over = Over::Clamp;
+        for (mode, asked, length, origin) in [
+            (Above, 500, 500, Server),
+            (Above, 100, 200, Own),
+            (Above, 0, 200, Own),
+            (Above, 90_000, 60_000, Server),
+            (Longer, 500, 500, Server),
+            (Longer, 100, 200, Own),
+            (Replace, 500, 500, Server),
+            (Replace, 100, 100, Server),
+            (Replace, 0, 0, Server),
+            (Replace, 90_000, 60_000, Server),
+            (Within(ms(50)), 220, 220, Server),
+            (Within(ms(50)), 500, 250, Server),
+            (Within(ms(50)), 100, 200, Own),
+            (Ignore, 500, 200, Own),
+            (Ignore, 90_000, 200, Own),
+        ] {
+            retry.server_wait.mode = mode;
+            let wait = conclude(&retry, Cause::Error, Some(ms(asked)));
+            assert_eq!((wait.length, wait.origin), (ms(length), origin), "{mode:?} asked {asked} ms");
+            assert_eq!(wait.was_clamped(), length < asked && mode != Ignore, "{mode:?} asked {asked} ms");
+            assert_eq!(wait.ceiling, Duration::ZERO, "nothing was drawn");
+        }
+    }
+
+    #[test]
+    fn jitter_goes_above_a_hint_as_far_as_the_hint_and_the_backoff_reach() {
+        let mut retry = Policy::live().retry;
+        retry.server_wait.limit = Duration::from_secs(3600);
+        for (asked, ceiling) in
+            [(100, 200), (2_000, 1_000), (20_000, 10_000), (60_000, 30_000), (600_000, 30_000)]
+        {
+            let wait = conclude(&retry, Cause::Error, Some(ms(asked)));
+            assert_eq!((wait.floor, wait.ceiling), (ms(asked), ms(ceiling)), "asked {asked} ms");
+            assert!(wait.length > wait.floor && wait.length <= wait.longest());
+        }
+    }
+
+    #[test]
+    fn the_longer_of_two_says_how_long_it_could_have_been() {
+        let mut retry = Policy::live().retry;
+        retry.server_wait.mode = ServerWaitMode::Longer;
+        let own = conclude(&retry, Cause::Error, None);
+        let shorter = conclude(&retry, Cause::Error, Some(own.length / 2));
+        assert_eq!((shorter.length, shorter.origin), (own.length, WaitOrigin::Backoff));
+        assert_eq!((shorter.floor, shorter.longest()), (own.length / 2, ms(200)));
+        let longer = conclude(&retry, Cause::Error, Some(ms(150)));
+        assert_eq!((longer.length, longer.floor, longer.ceiling), (ms(150), ms(150), ms(50)));
+    }
+
+    #[test]
+    fn being_told_that_we_ask_too_often_has_a_curve_of_its_own() {
+        let mut retry = Policy::live().retry;
+        retry.jitter = Jitter::None;
+        retry.throttled_backoff = Some(Backoff::Constant(ms(1000)));
+        assert_eq!(conclude(&retry, Cause::Throttled, None).length, ms(1000));
+        assert_eq!(conclude(&retry, Cause::Error, None).length, ms(200));
+        retry.throttled_backoff = None;
+        assert_eq!(conclude(&retry, Cause::Throttled, None).length, ms(200));
+    }
+
+    #[test]
+    fn an_attempt_is_given_up_at_its_time_out_or_the_earliest_deadline_less_the_reserve() {
+        let mut policy = Policy::live();
+        policy.retry.reserve = ms(500);
+        let history = policy.begin(7, Timestamp::ZERO, None, None);
+        let give_up = |millis| policy.give_up_at(&history, Timestamp::from_millis(millis));
+        assert_eq!(give_up(0), Timestamp::from_millis(2000));
+        assert_eq!(give_up(2500), Timestamp::from_millis(4500));
+        assert_eq!(give_up(3000), Timestamp::from_millis(4500));
+        let upstream = policy.begin(7, Timestamp::ZERO, Some(Timestamp::from_millis(1200)), None);
+        assert_eq!(policy.give_up_at(&upstream, Timestamp::ZERO), Timestamp::from_millis(700));
+    }
+}
