@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use crate::{
     backoff::Backoff,
+    deadline::Deadlines,
     decision::{Decision, StopReason, Wait, WaitOrigin, names},
     history::{History, Idempotency, Nesting},
     jitter::{Draw, Jitter, Spread, below},
@@ -126,6 +127,14 @@ impl RetryPolicy {
         history.deadlines.earliest().map_or(own, |(deadline, _)| own.min(deadline.before(self.reserve)))
     }
 
+    /// The shortest and the longest that our own wait after the `n`-th failure can be, if the one before it was
+    /// `last`.
+    pub(crate) fn own_range(&self, n: u32, last: Duration, cause: Cause) -> (Duration, Duration) {
+        let blank = History::new(0, Timestamp::ZERO, Idempotency::Safe, Deadlines::default());
+        let wait = self.own_wait(&History { attempts: n, last_wait: last, ..blank }, cause);
+        (wait.floor, wait.longest())
+    }
+
     /// The reasons to stop after a failure, in order, apart from the deadlines.
     fn given_up(
         &self,
@@ -231,7 +240,7 @@ const MOST_SPREAD: Duration = Duration::from_secs(30);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{deadline::Deadlines, policy::Policy};
+    use crate::policy::Policy;
 
     const fn ms(millis: u64) -> Duration {
         Duration::from_millis(millis)

@@ -225,7 +225,9 @@ proptest! {
     }
 
     #[test]
-    fn attempts_never_exceed_the_maximum(policy in policy(), seed in any::<u64>(), script in prop::collection::vec(failure(), 60)) {
+    fn attempts_never_exceed_the_maximum(
+        policy in policy(), seed in any::<u64>(), script in prop::collection::vec(failure(), 60),
+    ) {
         let most = policy.max_attempts.unwrap_or(u32::MAX);
         let mut history = repeatable(seed);
         let (mut counted, mut lost, mut now) = (0u32, 0u32, Timestamp::ZERO);

@@ -141,7 +141,8 @@ fn what_is_doubtful_is_told_with_the_arithmetic() {
         (
             "attempt_timeout = \"500ms\"\n[retry]\nmax_attempts = 12",
             "retry.max_attempts",
-            "12 × 0.5 s + 0.2 + 0.4 + 0.8 + 1.6 + 3.2 + … (11 waits) … + 10 s = 68.6 s > 5 s: four whole attempts and no more",
+            "12 × 0.5 s + 0.2 + 0.4 + 0.8 + 1.6 + 3.2 + … (11 waits) … + 10 s = 68.6 s > 5 s: \
+             four whole attempts and no more",
         ),
         (
             "total_timeout = \"2s\"\n[retry]\nmax_attempts = 2",
@@ -151,7 +152,18 @@ fn what_is_doubtful_is_told_with_the_arithmetic() {
         (
             "[retry]\nmax_attempts = 2\nreserve = \"1s\"",
             "retry.max_attempts",
-            "2 × 2 s + 0.2 s = 4.2 s > 4 s: one whole attempt and one cut to 1.8 s",
+            "2 × 2 s + 0.2 s = 4.2 s > 4 s (5s less retry.reserve 1s): one whole attempt and one cut to 1.8 s",
+        ),
+        // The longest waits, not the curve: jitter may add to it, or grow by itself.
+        (
+            "[retry]\nmax_attempts = 3\njitter = { below = 0.5, above = 0.5 }",
+            "retry.max_attempts",
+            "3 × 2 s + 0.3 + 0.6 s = 6.9 s > 5 s: two whole attempts and no more",
+        ),
+        (
+            "[retry]\nmax_attempts = 4\njitter = \"decorrelated\"",
+            "retry.max_attempts",
+            "4 × 2 s + 0.6 + 1.8 + 5.4 s = 15.8 s > 5 s: two whole attempts and no more",
         ),
         (
             "attempt_timeout = \"6s\"",
@@ -194,5 +206,5 @@ fn what_fits_is_not_doubted() {
     assert_eq!(doubts("[retry]\nmax_attempts = 1\njitter = \"none\""), []);
     let extreme = "attempt_timeout = \"100ms\"\ntotal_timeout = \"500d\"\n[retry]\nmax_attempts = 4294967295\n\
                    backoff = { kind = \"constant\", wait = \"1ns\" }";
-    assert!(doubts(extreme)[0].reason.contains("the first 10000 attempts fit"));
+    assert!(doubts(extreme)[0].reason.contains("the first 1000 fit"));
 }

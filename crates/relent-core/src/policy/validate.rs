@@ -12,6 +12,7 @@ use crate::{
     jitter::Jitter,
     retry::{RetryPolicy, ServerWaitMode},
     text::DurationText,
+    verdict::Cause,
 };
 
 /// A setting that cannot be, with the field's name and the way out.
@@ -61,7 +62,7 @@ impl Policy {
     /// [`Invalid`] names the first setting under which no attempt or no retry could ever begin, nothing would
     /// ever stop, or which contradicts another.
     pub fn validate(&self) -> Result<Vec<Warning>, Invalid> {
-        self.attempts_can_begin_and_end()?;
+        self.attempts_begin_and_end()?;
         curve("retry.backoff", &self.retry.backoff, self.retry.max_wait)?;
         if let Some(throttled) = &self.retry.throttled_backoff {
             curve("retry.throttled_backoff", throttled, self.retry.max_wait)?;
@@ -69,6 +70,7 @@ impl Policy {
         jitter(self.retry.jitter)?;
         server_wait(&self.retry)?;
         for (field, limit) in self.limits() {
+            self.an_attempt_can_begin(field, limit)?;
             self.a_retry_can_begin(field, limit)?;
         }
         rules::check(&self.classify)?;
@@ -82,7 +84,7 @@ impl Policy {
             .filter_map(|(field, limit)| Some((field, limit?)))
     }
 
-    fn attempts_can_begin_and_end(&self) -> Result<(), Invalid> {
+    fn attempts_begin_and_end(&self) -> Result<(), Invalid> {
         let retry = &self.retry;
         if retry.max_attempts == Some(0) {
             let reason = "0 attempts would never call anything; write 1 for no retry, or \"unlimited\"";
@@ -92,25 +94,12 @@ impl Policy {
         not_zero("retry.max_wait", retry.max_wait)?;
         if self.attempt_timeout < retry.min_attempt {
             let reason = format!(
-                "{} is shorter than retry.min_attempt {}, the least worth starting with; lengthen one or shorten the other",
+                "{} is shorter than retry.min_attempt {}, the least worth starting with; \
+                 lengthen the one or shorten the other",
                 text(self.attempt_timeout),
                 text(retry.min_attempt)
             );
             return Err(Invalid::new("attempt_timeout", reason));
-        }
-        for (field, limit) in self.limits() {
-            not_zero(field, limit)?;
-            let needed = retry.reserve.saturating_add(retry.min_attempt);
-            if limit <= needed {
-                let reason = format!(
-                    "{} leaves no room for an attempt: retry.reserve {} + retry.min_attempt {} = {}; it must be longer",
-                    text(limit),
-                    text(retry.reserve),
-                    text(retry.min_attempt),
-                    text(needed)
-                );
-                return Err(Invalid::new(field, reason));
-            }
         }
         if retry.max_attempts.is_none() && self.limits().next().is_none() {
             let reason = "unlimited attempts without total_timeout and business_deadline would never stop; \
@@ -120,17 +109,32 @@ impl Policy {
         Ok(())
     }
 
+    /// Refuses a limit that the reserve and the least attempt use up.
+    fn an_attempt_can_begin(&self, field: &str, limit: Duration) -> Result<(), Invalid> {
+        let retry = &self.retry;
+        not_zero(field, limit)?;
+        let needed = retry.reserve.saturating_add(retry.min_attempt);
+        if limit > needed {
+            return Ok(());
+        }
+        let reason = format!(
+            "{} leaves no room for an attempt: retry.reserve {} + retry.min_attempt {} = {}; it must be longer",
+            text(limit),
+            text(retry.reserve),
+            text(retry.min_attempt),
+            text(needed)
+        );
+        Err(Invalid::new(field, reason))
+    }
+
     /// Refuses waits of which even the shortest is never followed by an attempt.
     fn a_retry_can_begin(&self, field: &str, limit: Duration) -> Result<(), Invalid> {
         let retry = &self.retry;
         if retry.max_attempts == Some(1) || retry.server_wait.mode == ServerWaitMode::Replace {
             return Ok(());
         }
-        let shortest = retry
-            .curves()
-            .map(|(_, curve)| retry.jitter.shortest(curve.ceiling(1).min(retry.max_wait)))
-            .min()
-            .unwrap_or_default();
+        let shortest = |cause| retry.own_range(1, Duration::ZERO, cause).0;
+        let shortest = shortest(Cause::Error).min(shortest(Cause::Throttled));
         let needed = shortest.saturating_add(retry.min_attempt).saturating_add(retry.reserve);
         if needed < limit {
             return Ok(());
@@ -153,18 +157,6 @@ impl RetryPolicy {
     fn curves(&self) -> impl Iterator<Item = (&'static str, &Backoff)> {
         let throttled = self.throttled_backoff.as_ref().map(|curve| ("retry.throttled_backoff", curve));
         core::iter::once(("retry.backoff", &self.backoff)).chain(throttled)
-    }
-}
-
-impl Jitter {
-    /// The shortest first wait under this ceiling.
-    fn shortest(self, ceiling: Duration) -> Duration {
-        match self {
-            Self::None | Self::Decorrelated => ceiling,
-            Self::Full => Duration::ZERO,
-            Self::Equal => ceiling / 2,
-            Self::Proportional { below_milli, .. } => ceiling * 1000u32.saturating_sub(below_milli) / 1000,
-        }
     }
 }
 

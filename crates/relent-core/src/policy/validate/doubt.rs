@@ -8,7 +8,7 @@ use alloc::{
 use core::{fmt, time::Duration};
 
 use super::{Policy, Warning, text};
-use crate::{backoff::Backoff, jitter::Jitter, text::Decimal};
+use crate::{backoff::Backoff, jitter::Jitter, text::Decimal, verdict::Cause};
 
 impl Policy {
     /// Every doubt about a policy that is possible.
@@ -49,58 +49,70 @@ impl Policy {
         })
     }
 
-    /// Every attempt runs into its time-out and every wait is as long as its ceiling: does it fit?
+    /// Every attempt runs into its time-out and every wait is as long as it can be: does it fit?
     fn worst_case(&self) -> Option<String> {
         let attempts = self.retry.max_attempts.filter(|attempts| *attempts > 1)?;
-        let (_, limit) = self.limits().min_by_key(|(_, limit)| *limit)?;
-        let limit = limit.saturating_sub(self.retry.reserve);
+        let (_, whole_limit) = self.limits().min_by_key(|(_, limit)| *limit)?;
+        let limit = whole_limit.saturating_sub(self.retry.reserve);
         if self.attempt_timeout > limit {
             return None;
         }
-        let wait = |n: u32| self.retry.backoff.ceiling(n).min(self.retry.max_wait).as_nanos();
-        let waits = attempts - 1;
-        // By then a curve has reached its cap or grows so slowly that the sum is a little too small.
-        let summed = waits.min(MOST_SUMMED);
-        let rest = u128::from(waits - summed) * wait(summed);
-        let waited = (1..=summed).map(wait).sum::<u128>().saturating_add(rest);
-        let all = u128::from(attempts).saturating_mul(self.attempt_timeout.as_nanos()).saturating_add(waited);
+        let waits = self.longest_waits(attempts - 1);
+        let last = waits.last().copied().unwrap_or_default();
+        // By the end of the list a curve has reached its cap, or grows so slowly that the sum is a little small.
+        let unlisted = (attempts - 1).saturating_sub(MOST_LISTED);
+        let waited =
+            waits.iter().map(Duration::as_nanos).sum::<u128>() + last.as_nanos() * u128::from(unlisted);
+        let all = self.attempt_timeout.as_nanos() * u128::from(attempts) + waited;
+        let less = match self.retry.reserve.is_zero() {
+            true => String::new(),
+            false => format!(" ({} less retry.reserve {})", text(whole_limit), text(self.retry.reserve)),
+        };
         (all > limit.as_nanos()).then(|| {
             format!(
-                "{attempts} × {} s + {} s = {} s > {} s: {}",
+                "{attempts} × {} s + {} s = {} s > {} s{less}: {}",
                 Decimal(self.attempt_timeout.as_nanos()),
-                Sum { wait: &wait, waits },
+                Sum { waits: &waits, count: attempts - 1 },
                 Decimal(all),
                 Decimal(limit.as_nanos()),
-                self.what_fits(limit, attempts)
+                self.what_fits(limit, &waits)
             )
         })
     }
 
+    /// The longest that each wait can be, as far as the list goes.
+    fn longest_waits(&self, count: u32) -> Vec<Duration> {
+        let mut last = Duration::ZERO;
+        let longest = |n| {
+            last = self.retry.own_range(n, last, Cause::Timeout).1;
+            last
+        };
+        (1..=count.min(MOST_LISTED)).map(longest).collect()
+    }
+
     /// How many attempts of the worst case fit whole, and what is left for one more.
-    fn what_fits(&self, limit: Duration, attempts: u32) -> String {
-        let (mut whole, mut spent) = (0, Duration::ZERO);
-        let mut cut = Duration::ZERO;
-        while whole < attempts {
-            let remaining = limit.saturating_sub(spent);
+    fn what_fits(&self, limit: Duration, waits: &[Duration]) -> String {
+        let (mut whole, mut began) = (0, Duration::ZERO);
+        for wait in waits {
+            let remaining = limit.saturating_sub(began);
             if remaining < self.attempt_timeout {
-                cut = remaining;
-                break;
+                let cut = Decimal(remaining.as_nanos());
+                return format!("{} and one cut to {cut} s", whole_attempts(whole));
             }
             whole += 1;
-            let wait = self.retry.backoff.ceiling(whole).min(self.retry.max_wait);
-            spent = spent.saturating_add(self.attempt_timeout).saturating_add(wait);
-            if spent.saturating_add(self.retry.min_attempt) >= limit {
-                break;
-            }
-            if whole == MOST_SUMMED {
-                return format!("the first {whole} attempts fit");
+            began = began.saturating_add(self.attempt_timeout).saturating_add(*wait);
+            if began.saturating_add(self.retry.min_attempt) >= limit {
+                return format!("{} and no more", whole_attempts(whole));
             }
         }
-        let plural = if whole == 1 { "attempt" } else { "attempts" };
-        match cut.is_zero() {
-            true => format!("{} whole {plural} and no more", in_words(whole)),
-            false => {
-                format!("{} whole {plural} and one cut to {} s", in_words(whole), Decimal(cut.as_nanos()))
+        match u32::try_from(waits.len()) {
+            Ok(MOST_LISTED) => format!("the first {whole} fit"),
+            _ => {
+                format!(
+                    "{} and one cut to {} s",
+                    whole_attempts(whole),
+                    Decimal(limit.saturating_sub(began).as_nanos())
+                )
             }
         }
     }
@@ -124,24 +136,30 @@ impl Policy {
     }
 }
 
-/// The ceilings of the waits, in seconds, the middle left out where there are many.
+/// The waits in seconds, the middle left out where there are many.
 struct Sum<'a> {
-    wait: &'a dyn Fn(u32) -> u128,
-    waits: u32,
+    waits: &'a [Duration],
+    count: u32,
 }
 
 impl fmt::Display for Sum<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all = self.waits <= MOST_SHOWN;
-        for n in 1..=if all { self.waits } else { MOST_SHOWN - 1 } {
-            let plus = if n == 1 { "" } else { " + " };
-            write!(f, "{plus}{}", Decimal((self.wait)(n)))?;
+        let all = self.waits.len() <= MOST_SHOWN;
+        let shown = if all { self.waits.len() } else { MOST_SHOWN - 1 };
+        for (index, wait) in self.waits[..shown].iter().enumerate() {
+            let plus = if index == 0 { "" } else { " + " };
+            write!(f, "{plus}{}", Decimal(wait.as_nanos()))?;
         }
-        match all {
-            true => Ok(()),
-            false => write!(f, " + … ({} waits) … + {}", self.waits, Decimal((self.wait)(self.waits))),
+        match self.waits.last() {
+            Some(last) if !all => write!(f, " + … ({} waits) … + {}", self.count, Decimal(last.as_nanos())),
+            _ => Ok(()),
         }
     }
+}
+
+fn whole_attempts(count: u32) -> String {
+    let plural = if count == 1 { "attempt" } else { "attempts" };
+    format!("{} whole {plural}", in_words(count))
 }
 
 fn in_words(count: u32) -> String {
@@ -156,5 +174,5 @@ fn in_words(count: u32) -> String {
 const LOSSES: &str = "0 gives up (poison_crash) on the first attempt that is lost with its worker, \
                       which any restart can cause";
 const IN_STEP: &str = "callers that failed together come back together";
-const MOST_SHOWN: u32 = 6;
-const MOST_SUMMED: u32 = 10_000;
+const MOST_SHOWN: usize = 6;
+const MOST_LISTED: u32 = 1_000;
