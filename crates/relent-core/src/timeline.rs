@@ -140,3 +140,36 @@ const fn meaning(verdict: Verdict) -> &'static str {
         Verdict::Failure { cause: Cause::Lost, .. } => "lost",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use super::*;
+    use crate::script::parse_script;
+
+    fn ended(policy: &Policy, upstream: Option<Timestamp>, script: &str) -> Timeline {
+        let history = policy.begin(7, Timestamp::from_secs(100), upstream, None);
+        timeline(policy, history, Route::default(), &parse_script(script).unwrap())
+    }
+
+    #[test]
+    fn an_answer_in_the_last_moment_of_an_attempt_counts() {
+        let policy = Policy::live();
+        assert_eq!(ended(&policy, None, "200 takes 2s").end, Some(StopReason::Succeeded));
+        let late = ended(&policy, None, "200 takes 2000000001ns");
+        assert_eq!(late.steps[0].observed, Observed::Error(ErrorClass::Timeout));
+        assert_eq!(late.at.since(Timestamp::from_secs(102)), Duration::ZERO);
+    }
+
+    #[test]
+    fn what_has_no_attempt_or_no_end_says_so() {
+        let policy = Policy::live();
+        let passed = ended(&policy, Some(Timestamp::from_secs(99)), "200");
+        assert_eq!(passed.to_string(), "stopped at 0s: upstream_deadline (0 counted, 0 lost)");
+        let open = ended(&policy, None, "connect takes 1s");
+        let last = open.to_string();
+        assert!(last.contains("the script ends; the next attempt would begin at 1."), "{last}");
+        assert!(last.ends_with("(1 counted, 0 lost)"), "{last}");
+    }
+}
