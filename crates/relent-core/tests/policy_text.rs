@@ -147,6 +147,17 @@ fn the_narrower_rule_and_the_route_win_over_the_wider() {
     assert_eq!(answer(403, other), Answer::No, "the table's own");
 }
 
+/// Policies are compared and printed: texts that mean the same must give equal policies.
+#[test]
+fn rules_stand_in_the_order_of_what_they_are_about() {
+    let policy = read(
+        "[classify]\nstatus = { 404 = \"not_now\", 4xx = \"no\" }\nerror = { connect = \"no\", dns = \"no\" }",
+    );
+    assert_eq!(policy.classify.rules.statuses, [(400, 499, Answer::No), (404, 404, Answer::NotNow)]);
+    let errors = [(ErrorClass::Dns, Answer::No), (ErrorClass::Connect, Answer::No)];
+    assert_eq!(policy.classify.rules.errors, errors);
+}
+
 #[test]
 fn a_route_without_a_path_or_a_method_is_every_route() {
     let policy = read("[[classify.route]]\nmethod = \"DELETE\"\nstatus = { 404 = \"success\" }");
