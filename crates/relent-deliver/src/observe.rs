@@ -5,6 +5,8 @@ use std::time::Duration;
 use relent::{Observed, Settlement, Wait};
 use relent_ledger::{Destination, MessageId, State};
 
+use crate::UnknownPolicy;
+
 /// Told of what happens, after it is durable. Called with no lock held; it must not block.
 pub trait Observe: Send + Sync + 'static {
     /// An attempt ended.
@@ -15,6 +17,12 @@ pub trait Observe: Send + Sync + 'static {
     fn deferred(&self, _id: MessageId, _wait: &Wait) {}
     /// The ledger failed; the driver goes on trying.
     fn ledger_failed(&self, _error: &relent_ledger::Error) {}
+    /// A message waits because its policy is not configured; [`Observe::deferred`] follows.
+    fn policy_missing(&self, _id: MessageId, _policy: &UnknownPolicy) {}
+    /// A ticket was over before its work was settled: what was done under it is not recorded.
+    fn ticket_stale(&self, _id: MessageId) {}
+    /// A message's task panicked, which is a fault of relent or of an observer. The message goes back.
+    fn task_panicked(&self, _id: MessageId, _said: &str) {}
 }
 
 /// An attempt that ended.
@@ -41,16 +49,16 @@ pub struct AttemptEnded<'a> {
 pub struct Ended<'a> {
     /// The message.
     pub id: MessageId,
-    /// Where it went.
+    /// Where it went; `unreadable` for a row that does not say.
     pub destination: &'a Destination,
     /// [`State::Delivered`] or [`State::Dead`].
     pub state: State,
     /// Why.
     pub reason: relent::StopReason,
-    /// The last thing seen, if there was an attempt.
+    /// What was seen of the attempt that ended with it. `None`: it ended between attempts.
     pub observed: Option<Observed>,
     /// Attempts begun, in all cycles.
     pub attempts: u32,
-    /// From acceptance to the end.
+    /// From acceptance to the end; zero for a row that does not say.
     pub age: Duration,
 }
