@@ -24,6 +24,9 @@ pub enum ErrorKind {
     Owned,
     /// What is stored cannot be read.
     Corrupt,
+    /// The caller asked for what the contract does not allow, such as a second message with the same id.
+    /// Nothing was written.
+    Misuse,
     /// Anything else: the disk, the connection.
     Unavailable,
 }

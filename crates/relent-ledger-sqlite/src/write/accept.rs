@@ -1,0 +1,116 @@
+//! Taking a message in.
+
+use relent_core::{Wait, WaitOrigin};
+use relent_ledger::{Accepted, Error, MessageId, NewMessage, State};
+use rusqlite::{OptionalExtension, params};
+
+use super::{Count, Write, misuse};
+use crate::{
+    error::sqlite,
+    row::{Content, nanos},
+};
+
+/// Stores a message with its idempotency record, unless its key is taken.
+pub(crate) fn accept(
+    write: &mut Write<'_>,
+    message: &NewMessage,
+    content: &Content,
+) -> Result<Accepted, Error> {
+    if let Some(known) = key_taken(write, message).map_err(sqlite("look up an idempotency key"))? {
+        return Ok(known);
+    }
+    if id_taken(write, message.id).map_err(sqlite("look up an id"))? {
+        return Err(misuse(format!("a message with the id {} was accepted before", message.id)));
+    }
+    insert(write, message, content).map_err(sqlite("store a message"))?;
+    write.delta.add(Count::Accepted, 1);
+    write.delta.add(Count::State(State::Waiting), 1);
+    Ok(Accepted::New)
+}
+
+fn key_taken(write: &Write<'_>, message: &NewMessage) -> rusqlite::Result<Option<Accepted>> {
+    let Some(key) = &message.key else { return Ok(None) };
+    let known = write
+        .prepare(
+            "SELECT message.id, idempotency.fingerprint \
+             FROM idempotency JOIN message USING (seq) WHERE idempotency.key = ?1",
+        )?
+        .query_row([key], |row| Ok((MessageId::from_bytes(row.get(0)?), row.get::<_, Vec<u8>>(1)?)))
+        .optional()?;
+    Ok(known.map(|(id, fingerprint)| {
+        if fingerprint == message.fingerprint { Accepted::Replayed(id) } else { Accepted::Conflict(id) }
+    }))
+}
+
+fn id_taken(write: &Write<'_>, id: MessageId) -> rusqlite::Result<bool> {
+    write.prepare("SELECT 1 FROM message WHERE id = ?1")?.exists([id.to_bytes()])
+}
+
+fn insert(write: &Write<'_>, message: &NewMessage, content: &Content) -> rusqlite::Result<()> {
+    let due_at = message.not_before.unwrap_or(message.accepted_at);
+    let seq: i64 = write
+        .prepare(
+            "INSERT INTO message (id, destination, accepted_at, state, due_at, epoch, cycle, attempts, deadline, \
+                                  last_detail, history, history_sum) \
+             VALUES (?1, ?2, ?3, 'waiting', ?4, 0, 0, 0, ?5, '', ?6, ?7)",
+        )?
+        .insert(params![
+            message.id.to_bytes(),
+            destination(write, message.destination.as_str())?,
+            nanos(message.accepted_at),
+            nanos(due_at),
+            message.deadline.map(nanos),
+            &message.history[..],
+            crc32fast::hash(&message.history),
+        ])?;
+    insert_content(write, seq, message, content)?;
+    if let Some(key) = &message.key {
+        write.execute(
+            "INSERT INTO idempotency (key, seq, fingerprint) VALUES (?1, ?2, ?3)",
+            params![key, seq, message.fingerprint],
+        )?;
+    }
+    if let Some(not_before) = message.not_before {
+        let wait = Wait::exactly(not_before.since(message.accepted_at), WaitOrigin::NotBefore);
+        write.record_wait(seq, message.accepted_at, 0, &wait)?;
+    }
+    Ok(())
+}
+
+fn insert_content(
+    write: &Write<'_>,
+    seq: i64,
+    message: &NewMessage,
+    content: &Content,
+) -> rusqlite::Result<()> {
+    write
+        .execute(
+            "INSERT INTO content (seq, key, fingerprint, policy, repeat, method, url, headers, labels, sum, body) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+            params![
+                seq,
+                message.key,
+                message.fingerprint,
+                message.policy,
+                message.repeat.name(),
+                message.request.method,
+                message.request.url,
+                content.headers,
+                content.labels,
+                content.sum,
+                &message.request.body[..],
+            ],
+        )
+        .map(drop)
+}
+
+/// The number of a destination, which it gets when it is first seen. Not kept in memory: a number given in a
+/// request that is undone must not outlive it.
+fn destination(write: &Write<'_>, name: &str) -> rusqlite::Result<i64> {
+    let known =
+        write.prepare("SELECT id FROM destination WHERE name = ?1")?.query_row([name], |row| row.get(0));
+    match known.optional()? {
+        Some(id) => Ok(id),
+        None => write.prepare("INSERT INTO destination (name) VALUES (?1)")?.insert([name]),
+    }
+}
