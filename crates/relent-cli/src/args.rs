@@ -43,7 +43,7 @@ pub(crate) enum Command {
     Dead(DeadArgs),
     /// Show the timeline that a policy gives for a script of outcomes; nothing is sent.
     Explain(ExplainArgs),
-    /// Check a store against its own rules; the server must be stopped.
+    /// Check a store against its own rules, also while its server runs; nothing is changed.
     Fsck(FsckArgs),
     /// Watch relent at work: a flaky receiver, a server, 1,000 orders, under a minute.
     Demo(DemoArgs),
@@ -51,21 +51,29 @@ pub(crate) enum Command {
 
 /// `relent explain`.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  relent explain --preset durable --outcomes 503,timeout,200 --seed 7")]
+#[command(after_help = "\
+Example:
+  relent explain --preset durable --outcomes '30x 503, timeout, 429 asks 2s takes 80ms, 200' --seed 7
+
+An outcome is a status, an error class (dns, connect, reset, ...), `timeout` (hangs until the attempt's time-out)
+or `lost` (the worker died). After it may stand what the server `asks` for and how long the attempt `takes`; before
+it, how often it happens. Without --outcomes the policy and its classification are shown.")]
 pub(crate) struct ExplainArgs {
-    /// A file with one policy; the preset `default` if there is neither a file nor `--preset`.
-    #[arg(value_name = "POLICY.toml", conflicts_with = "preset")]
+    /// A file with one policy. What it leaves out is as in the preset.
+    #[arg(value_name = "POLICY.toml")]
     pub(crate) policy: Option<PathBuf>,
-    /// A built-in policy: `default` (for a caller who waits) or `durable`.
+    /// A built-in policy: `default` (for a caller who waits) or `durable` [default: default].
     #[arg(long, value_name = "NAME")]
     pub(crate) preset: Option<String>,
-    /// What the dependency answers, attempt by attempt: statuses and error classes between commas, with a count
-    /// (`3x 503`), what is asked (`429 asks 2s`) and how long it takes (`200 takes 1s`).
+    /// What the dependency answers, attempt by attempt, between commas.
     #[arg(long, value_name = "LIST")]
     pub(crate) outcomes: Option<String>,
     /// The call's supply of chance: the same seed gives the same waits.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Whether the call may be repeated when nobody knows what it did [default: what the policy says].
+    #[arg(long, value_name = "HOW", value_parser = ["safe", "keyed", "unsafe"])]
+    pub(crate) repeat: Option<String>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -85,7 +93,7 @@ pub(crate) struct FsckArgs {
 
 /// `relent demo`.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  relent demo --orders 1000")]
+#[command(after_help = "Example:\n  relent demo --orders 200 --receiver-log receiver.jsonl")]
 pub(crate) struct DemoArgs {
     /// How many orders to send.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -96,7 +104,10 @@ pub(crate) struct DemoArgs {
     /// Also write what the receiver saw to this file: one JSON object a line and request.
     #[arg(long, value_name = "FILE")]
     pub(crate) receiver_log: Option<PathBuf>,
-    /// Print the final table as JSON, and the story to stderr.
+    /// Keep the folder with the server's store, settings and log, and say where it is.
+    #[arg(long)]
+    pub(crate) keep: bool,
+    /// Print the counts as JSON, and the story to stderr.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -10,6 +10,7 @@ mod send;
 mod serve;
 mod show;
 mod status;
+mod words;
 
 use crate::{args::Command, exit::Exit};
 

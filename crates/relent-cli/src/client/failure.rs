@@ -1,0 +1,69 @@
+//! Why a server did not do what it was asked, as a sentence with the way out.
+
+use std::{error::Error, fmt};
+
+use http::StatusCode;
+
+use crate::{output::plain, wire::ProblemView};
+
+/// A request that came to nothing.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Nobody listens there: nothing was sent.
+    Unreachable { server: String, source: Box<dyn Error + Send + Sync> },
+    /// The connection broke after the request may have arrived.
+    CutOff { server: String, source: Box<dyn Error + Send + Sync> },
+    /// The token is not the server's.
+    Token { server: String, from: String },
+    /// The server said no, and why.
+    Refused { status: StatusCode, problem: Box<ProblemView> },
+    /// What answered does not speak this API.
+    Odd { server: String, what: String },
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreachable { server, .. } => write!(
+                f,
+                "no server answers at {server}; start one with `relent serve`, or say where it is with --server \
+                 or --data"
+            ),
+            Self::CutOff { server, .. } => write!(
+                f,
+                "the connection to {server} broke before its answer, so it may have done what it was asked; look \
+                 with `relent ls`, and send with --key to be able to send again"
+            ),
+            Self::Token { server, from } => write!(
+                f,
+                "the server at {server} refused the token from {from}; name its data folder with --data, or give \
+                 its token in RELENT_TOKEN"
+            ),
+            Self::Refused { status, problem } => refused(f, *status, problem),
+            Self::Odd { server, what } => {
+                write!(f, "{server} does not answer like a relent server: {}; check --server", plain(what))
+            }
+        }
+    }
+}
+
+impl Error for Failure {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Unreachable { source, .. } | Self::CutOff { source, .. } => Some(source.as_ref()),
+            Self::Token { .. } | Self::Refused { .. } | Self::Odd { .. } => None,
+        }
+    }
+}
+
+fn refused(f: &mut fmt::Formatter<'_>, status: StatusCode, problem: &ProblemView) -> fmt::Result {
+    let detail = plain(problem.detail.trim_end_matches('.'));
+    match &problem.field {
+        Some(field) if !detail.contains(field.as_str()) => write!(f, "{}: {detail}", plain(field))?,
+        _ => f.write_str(&detail)?,
+    }
+    match status {
+        StatusCode::SERVICE_UNAVAILABLE => f.write_str("; nothing was stored, try again later"),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,108 @@
+//! `relent explain`: what a policy makes of a script of outcomes. Nothing is sent, and nothing of it is worked out
+//! here: the timeline is the core's own, the same that the server would live through.
+
+mod means;
+mod view;
+
+use std::{fmt::Write as _, fs, path::Path};
+
+use relent::Timestamp;
+use relent_core::{
+    Idempotency, Policy, PolicyText, Preset, Route, StopReason, Timeline, Warning, parse_script, timeline,
+};
+
+use crate::{
+    args::ExplainArgs,
+    exit::{Exit, Misuse},
+    output::{print, print_json},
+};
+
+/// Carries it out.
+pub(crate) async fn run(args: ExplainArgs) -> anyhow::Result<Exit> {
+    let explained = Explained::new(&args)?;
+    match args.json {
+        true => print_json(&view::View::new(&explained))?,
+        false => {
+            for warning in &explained.warnings {
+                eprintln!("relent: warning: {warning}");
+            }
+            print(&explained.describe())?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// All that there is to say.
+struct Explained {
+    /// The policy's name: its file or its preset.
+    name: String,
+    policy: Policy,
+    warnings: Vec<Warning>,
+    seed: u64,
+    timeline: Option<Timeline>,
+}
+
+impl Explained {
+    fn new(args: &ExplainArgs) -> anyhow::Result<Self> {
+        let (name, mut policy) = policy(args)?;
+        if let Some(repeat) = &args.repeat {
+            policy.repeat = Idempotency::from_name(repeat)
+                .ok_or_else(|| Misuse::new(format!("--repeat {repeat}: write safe, keyed or unsafe")))?;
+        }
+        let warnings = policy.validate().map_err(|invalid| Misuse::new(format!("{name}: {invalid}")))?;
+        let script = args.outcomes.as_deref().map(parse_script).transpose();
+        let script = script.map_err(|wrong| Misuse::new(format!("--outcomes: {wrong}")))?;
+        let timeline = script.map(|script| {
+            let history = policy.begin(args.seed, Timestamp::ZERO, None, None);
+            timeline(&policy, history, Route::default(), &script)
+        });
+        Ok(Self { name, policy, warnings, seed: args.seed, timeline })
+    }
+
+    fn describe(&self) -> String {
+        let mut out = format!("policy {}, repeat {}", self.name, self.policy.repeat.name());
+        match &self.timeline {
+            Some(timeline) => {
+                let _ = writeln!(out, ", seed {}\n\n{timeline}", self.seed);
+                out += hint(timeline.end);
+            }
+            None => {
+                let text = toml::to_string(&PolicyText::from(&self.policy));
+                let _ = writeln!(out, "\n\n{}", text.unwrap_or_else(|error| error.to_string()).trim_end());
+            }
+        }
+        let _ = write!(out, "\nwhat an outcome means\n{}", means::describe(&self.policy.classify));
+        out
+    }
+}
+
+/// The preset, and over it what the file says.
+fn policy(args: &ExplainArgs) -> anyhow::Result<(String, Policy)> {
+    let preset = args.preset.as_deref().unwrap_or(Preset::Default.name());
+    let base = Preset::from_name(preset).ok_or_else(|| {
+        let known: Vec<&str> = Preset::ALL.iter().map(|preset| preset.name()).collect();
+        Misuse::new(format!("--preset: there is no policy \"{preset}\"; write {}", known.join(" or ")))
+    })?;
+    match &args.policy {
+        None => Ok((preset.to_owned(), base.policy())),
+        Some(file) => Ok((file.display().to_string(), read(file, base)?)),
+    }
+}
+
+fn read(file: &Path, base: Preset) -> anyhow::Result<Policy> {
+    let wrong = |why: &dyn std::fmt::Display| Misuse::new(format!("{}: {why}", file.display()));
+    let text = fs::read_to_string(file).map_err(|error| wrong(&error))?;
+    let text: PolicyText = toml::from_str(&text).map_err(|error| wrong(&error.to_string().trim_end()))?;
+    text.over(base.policy()).map_err(|invalid| wrong(&invalid))
+}
+
+/// A stop that surprises people most, explained where it is met.
+const fn hint(end: Option<StopReason>) -> &'static str {
+    match end {
+        Some(StopReason::Ambiguous) => {
+            "the last attempt may have been carried out, and nobody said that this call may be repeated; where it \
+             may,\nsay --repeat safe or --repeat keyed here, and `repeat` in the policy\n"
+        }
+        _ => "",
+    }
+}
