@@ -47,19 +47,23 @@ fn the_last_error_is_what_the_caller_gets() {
 }
 
 #[test]
-fn an_error_outlives_the_timeout_that_follows_it() {
+fn an_error_outlives_the_timeouts_that_follow_it() {
     let clock = ManualClock::new();
-    let policy = Policy { total_timeout: Some(5 * SECOND), ..plain(Backoff::Constant(SECOND)) };
+    let policy = Policy {
+        attempt_timeout: SECOND,
+        total_timeout: Some(4 * SECOND),
+        ..plain(Backoff::Constant(SECOND))
+    };
     let users = Pipeline::on(clock.clone(), policy).unwrap();
     let error = clock
         .block_on(users.run(|attempt| async move {
-            if attempt.number == 2 {
+            if attempt.number > 1 {
                 std::future::pending::<()>().await;
             }
             Err::<(), _>(refused())
         }))
         .unwrap_err();
-    assert_eq!((error.stop(), error.report().attempts), (StopReason::TotalTimeout, 2));
+    assert_eq!((error.stop(), error.report().attempts), (StopReason::TotalTimeout, 3));
     assert_eq!(error.inner().map(io::Error::kind), Some(io::ErrorKind::ConnectionRefused));
 }
 
