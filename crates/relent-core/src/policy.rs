@@ -156,3 +156,23 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 /// No wait of our own is longer than a day unless a policy says so: a curve without a cap of its own must not
 /// put work off for years.
 const LONGEST_WAIT: Duration = DAY;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_begins_with_the_policys_deadlines_and_those_it_was_given() {
+        let at = Timestamp::from_secs;
+        let live = Policy::live().begin(7, at(100), Some(at(103)), None);
+        let deadlines = Deadlines { total: Some(at(105)), upstream: Some(at(103)), business: None };
+        assert_eq!(live, History::new(7, at(100), Idempotency::Unsafe, deadlines));
+
+        let durable = Policy::durable().begin(7, at(100), None, None);
+        assert_eq!(durable.deadlines, Deadlines { business: Some(at(259_300)), ..Deadlines::default() });
+        assert_eq!(durable.idempotency, Idempotency::Keyed);
+
+        let sooner = Policy::durable().begin(7, at(100), None, Some(at(200)));
+        assert_eq!(sooner.deadlines.business, Some(at(200)), "the sender's deadline counts");
+    }
+}
