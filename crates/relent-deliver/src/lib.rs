@@ -6,8 +6,21 @@
 
 #![forbid(unsafe_code)]
 
+mod client;
+mod drive;
+mod guard;
+pub mod intake;
 mod observe;
+pub mod plan;
+mod policies;
+mod redrive;
 mod transport;
 
+pub use client::{ClientSettings, HttpClient, Resolve, Resolving, SettingsError, SystemResolver};
+pub use drive::{Deliverer, Limits, RunReport};
+pub use guard::Guard;
+pub use intake::{IntakeLimits, Invalid, InvalidKind, Submission, When, prepare};
 pub use observe::{AttemptEnded, Ended, Observe};
+pub use policies::{Policies, UnknownPolicy};
+pub use redrive::{RedriveError, redrive};
 pub use transport::{Answered, Outbound, Transport};
