@@ -23,6 +23,12 @@ pub trait Ledger: Send + Sync + 'static {
     /// - The same key with the same fingerprint is a replay: the first message's id, and nothing is stored.
     /// - The same key with another fingerprint is a conflict, and nothing is stored.
     /// - The message is due at `not_before`, otherwise at once; a `not_before` is recorded as a wait.
+    /// - A second message with the same id is refused.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Misuse`](crate::ErrorKind::Misuse) if there is a message with that id;
+    /// [`ErrorKind::Full`](crate::ErrorKind::Full) if there is no room.
     async fn accept(&self, message: NewMessage) -> Result<Accepted, Error>;
 
     /// Takes up to `limit` messages that are due at `now`, the longest due first, and marks them in flight under
@@ -32,6 +38,10 @@ pub trait Ledger: Send + Sync + 'static {
     /// - A message whose last attempt was begun and never finished comes with that attempt in
     ///   [`Work::interrupted`]; it is due at once after its owner died.
     /// - A row that cannot be read comes as [`Claimed::Unreadable`], and the others come all the same.
+    ///
+    /// # Cancellation safety
+    ///
+    /// What a dropped call claimed is put back, due when it was.
     async fn claim(&self, query: ClaimQuery) -> Result<Claims, Error>;
 
     /// Records that an attempt begins, before anything is sent, and returns its number: 1 for the first, and
@@ -39,7 +49,8 @@ pub trait Ledger: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Stale`](crate::ErrorKind::Stale) if the ticket is over.
+    /// [`ErrorKind::Stale`](crate::ErrorKind::Stale) if the ticket is over;
+    /// [`ErrorKind::Misuse`](crate::ErrorKind::Misuse) while another attempt is begun and not finished.
     async fn begin_attempt(&self, ticket: &Ticket, at: Timestamp) -> Result<u32, Error>;
 
     /// Ends the work under a ticket: the attempt's outcome (if there was one), the settlement and the new
@@ -51,7 +62,8 @@ pub trait Ledger: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Stale`](crate::ErrorKind::Stale) if the ticket is over; nothing is written.
+    /// [`ErrorKind::Stale`](crate::ErrorKind::Stale) if the ticket is over;
+    /// [`ErrorKind::Misuse`](crate::ErrorKind::Misuse) if the attempt is not under way. Nothing is written.
     async fn finish(&self, ticket: &Ticket, finish: Finish) -> Result<(), Error>;
 
     /// Gives a message in flight to the dead letters as it is: for rows of which no history can be made.
@@ -61,8 +73,11 @@ pub trait Ledger: Send + Sync + 'static {
     /// [`ErrorKind::Stale`](crate::ErrorKind::Stale) if the ticket is over; nothing is written.
     async fn shelve(&self, ticket: &Ticket, shelve: Shelve) -> Result<(), Error>;
 
-    /// Sends a dead letter again: waiting, due at once, in a new cycle. Its id, key and attempt log stay.
+    /// Sends a dead letter again: waiting, due at once, in a new cycle, which is recorded as a wait of no length.
+    /// Its id, key, content and attempt log stay.
     ///
+    /// - An attempt that the dead letter left open is nobody's to conclude any more: it stays in the log as it
+    ///   is and is not handed out as interrupted.
     /// - Of two redrives of the same dead letter one is carried out; the other is told that it is not dead.
     async fn redrive(&self, id: MessageId, redrive: Redrive) -> Result<Settled, Error>;
 

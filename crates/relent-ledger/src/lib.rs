@@ -14,6 +14,8 @@ mod contract;
 mod error;
 mod message;
 mod read;
+#[cfg(feature = "suite")]
+pub mod suite;
 
 pub use audit::{Audit, Finding, Rule};
 pub use contract::{

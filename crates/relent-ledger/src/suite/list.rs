@@ -1,0 +1,66 @@
+//! Rules of lists.
+
+use relent_core::{Settlement, WaitOrigin};
+
+use super::{Fixture, words::*};
+use crate::{Ledger, ListQuery, MessageId, State};
+
+pub(super) async fn a_list_is_newest_first<F: Fixture>(fixture: F) {
+    let ledger = fixture.ledger();
+    for number in [3, 1, 2] {
+        accept(ledger, message(number)).await;
+    }
+    assert_eq!(listed(ledger, &[]).await, [2, 1, 3].map(id), "by the order of acceptance");
+}
+
+pub(super) async fn a_list_shows_only_the_states_asked_for<F: Fixture>(fixture: F) {
+    let ledger = fixture.ledger();
+    dead(ledger, message(1), at(1)).await;
+    let delivered = accept(ledger, message(2)).await;
+    let (ticket, _) = claim_one(ledger, at(1)).await;
+    ledger.finish(&ticket, settled(at(1), Settlement::Ack)).await.unwrap();
+    accept(ledger, message(3)).await;
+    assert_eq!(listed(ledger, &[State::Dead]).await, [id(1)]);
+    assert_eq!(listed(ledger, &[State::Delivered]).await, [delivered]);
+    assert_eq!(listed(ledger, &[State::Waiting, State::Dead]).await, [id(3), id(1)]);
+    assert!(listed(ledger, &[State::Held]).await.is_empty());
+}
+
+pub(super) async fn pages_are_stable_while_others_come_and_go<F: Fixture>(fixture: F) {
+    let ledger = fixture.ledger();
+    for number in 1..=7 {
+        accept(ledger, message(number)).await;
+    }
+    let mut seen: Vec<MessageId> = Vec::new();
+    let mut query = ListQuery { states: Vec::new(), after: None, limit: 3 };
+    for come in 8.. {
+        let page = ledger.list(query.clone()).await.unwrap();
+        assert!(page.items.len() <= 3);
+        seen.extend(page.items.iter().map(|line| line.id));
+        accept(ledger, message(come)).await;
+        // The last one seen leaves its state, and one is settled that is still to be seen.
+        let _ = ledger.cancel(*seen.last().unwrap(), at(1)).await.unwrap();
+        let _ = ledger.cancel(id(2), at(1)).await.unwrap();
+        query.after = page.next;
+        if page.next.is_none() {
+            break;
+        }
+        assert!(seen.len() < 100, "the pages have no end");
+    }
+    assert_eq!(seen, [7, 6, 5, 4, 3, 2, 1].map(id));
+}
+
+pub(super) async fn a_line_says_why_its_message_waits<F: Fixture>(fixture: F) {
+    let ledger = fixture.ledger();
+    accept(ledger, message(1)).await;
+    let (ticket, _) = claim_one(ledger, at(1)).await;
+    let wait = wait(30, WaitOrigin::Server);
+    ledger.finish(&ticket, settled(at(2), Settlement::Defer { wait })).await.unwrap();
+    let line = |states| ListQuery { states, after: None, limit: 1 };
+    let waiting = ledger.list(line(vec![State::Waiting])).await.unwrap().items;
+    assert_eq!((waiting[0].due_at, waiting[0].wait), (Some(at(32)), Some(wait)));
+    assert_eq!(waiting[0], read(ledger, ticket.id).await.summary, "the same line everywhere");
+    claim_one(ledger, at(40)).await;
+    let in_flight = ledger.list(line(vec![State::InFlight])).await.unwrap().items;
+    assert_eq!((in_flight[0].due_at, in_flight[0].wait), (None, None), "it does not wait");
+}

@@ -1,0 +1,73 @@
+//! What is shown of the rows.
+
+use super::row::{Row, Rows};
+use crate::{Cursor, ListQuery, Message, MessageId, Page, State, Summary, Tally};
+
+impl Rows {
+    pub(super) fn message(&self, id: MessageId) -> Option<Message> {
+        self.0.iter().find(|row| row.sent.id == id).map(|row| Message {
+            summary: row.summary(),
+            request: row.sent.request.clone(),
+            key: row.sent.key.clone(),
+            repeat: row.sent.repeat,
+            labels: row.sent.labels.clone(),
+            history: row.history.clone(),
+            attempts: row.attempts.clone(),
+            waits: row.waits.clone(),
+        })
+    }
+
+    pub(super) fn list(&self, query: &ListQuery) -> Page<Summary> {
+        let before = query.after.map_or(self.0.len() as u64, |Cursor(place)| place);
+        let mut found: Vec<(u64, &Row)> = (0..before)
+            .zip(&self.0)
+            .filter(|(_, row)| query.states.is_empty() || query.states.contains(&row.state))
+            .collect();
+        found.reverse();
+        let more = found.len() > query.limit;
+        found.truncate(query.limit);
+        let last = found.last().map(|(place, _)| Cursor(*place));
+        let items = found.into_iter().map(|(_, row)| row.summary()).collect();
+        Page { items, next: if more { last.or(query.after) } else { None } }
+    }
+
+    pub(super) fn tally(&self) -> Tally {
+        let mut tally = Tally { accepted: self.0.len() as u64, ..Tally::default() };
+        for row in &self.0 {
+            *tally.states.entry(row.state).or_default() += 1;
+            tally.attempts += row.attempts.len() as u64;
+            if row.state == State::Dead {
+                *tally.dead.entry(row.reason.map_or("", |reason| reason.name())).or_default() += 1;
+            }
+        }
+        let open = self.0.iter().filter(|row| !row.state.is_end());
+        tally.oldest_waiting = open.map(|row| row.sent.accepted_at).min();
+        let dead = self.0.iter().filter(|row| row.state == State::Dead);
+        tally.oldest_dead = dead.filter_map(|row| row.ended_at).min();
+        tally
+    }
+}
+
+impl Row {
+    fn summary(&self) -> Summary {
+        let last_wait = self.waits.last().map(|record| record.wait);
+        Summary {
+            id: self.sent.id,
+            state: self.state,
+            method: self.sent.request.method.clone(),
+            url: self.sent.request.url.clone(),
+            destination: self.sent.destination.clone(),
+            policy: self.sent.policy.clone(),
+            accepted_at: self.sent.accepted_at,
+            due_at: self.due_at,
+            wait: last_wait.filter(|_| self.state == State::Waiting),
+            deadline: self.deadline,
+            ended_at: self.ended_at,
+            reason: self.reason,
+            attempts: self.begun(),
+            cycle: self.cycle,
+            last_observed: self.last_observed,
+            last_detail: self.last_detail.clone(),
+        }
+    }
+}
