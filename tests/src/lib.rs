@@ -14,5 +14,6 @@ pub mod judge;
 pub mod power;
 pub mod receiver;
 pub mod server;
+pub mod trial;
 pub mod wall;
 mod wire;

@@ -239,6 +239,6 @@ impl Shared {
 }
 
 /// The header that carries the message's id.
-pub const ID_HEADER: &str = "x-relent-id";
+pub const ID_HEADER: &str = "x-relent-message";
 /// The header that carries the number of the attempt.
 pub const ATTEMPT_HEADER: &str = "x-relent-attempt";

@@ -1,0 +1,177 @@
+//! Random cases: a possible policy, a seed, and how each attempt would end.
+
+use std::{fmt, time::Duration};
+
+use proptest::{collection::vec, option, prelude::*, sample::select};
+use relent::{
+    Answer, Backoff, Classification, DurationText, ErrorClass, Idempotency, Jitter, Observed, Over, Policy,
+    PolicyText, RetryPolicy, Rules, ScriptedOutcome, ServerWait, ServerWaitMode, Table,
+};
+
+/// One case. A failure prints the policy as it could be written down.
+#[derive(Clone)]
+pub(crate) struct Case {
+    pub(crate) policy: Policy,
+    pub(crate) seed: u64,
+    /// The caller's own deadline, from the start.
+    pub(crate) upstream: Option<Duration>,
+    /// Ends with a success at once, so that every call ends.
+    pub(crate) script: Vec<ScriptedOutcome>,
+}
+
+impl fmt::Debug for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let policy = toml::to_string(&PolicyText::from(&self.policy)).map_err(|_| fmt::Error)?;
+        let upstream = self.upstream.map(DurationText);
+        writeln!(f, "seed {}, upstream deadline {upstream:?}, and this policy:\n\n{policy}", self.seed)?;
+        for outcome in &self.script {
+            write!(f, "{} takes {}", outcome.observed, DurationText(outcome.took))?;
+            if let Some(asked) = outcome.server_wait {
+                write!(f, " asks {}", DurationText(asked))?;
+            }
+            f.write_str(", ")?;
+        }
+        Ok(())
+    }
+}
+
+/// Any case.
+pub(crate) fn any() -> impl Strategy<Value = Case> {
+    let upstream = option::weighted(0.2, millis(2_000, 60_000));
+    (policy(), proptest::num::u64::ANY, upstream, vec(outcome(), 0..14)).prop_map(
+        |(policy, seed, upstream, mut script)| {
+            script.push(ScriptedOutcome::at_once(Observed::Status(200)));
+            Case { policy, seed, upstream, script }
+        },
+    )
+}
+
+fn policy() -> impl Strategy<Value = Policy> {
+    (select(Idempotency::ALL), limits(), retry(), classification())
+        .prop_map(|(repeat, (attempt_timeout, total_timeout, business_deadline), retry, classify)| Policy {
+            repeat,
+            attempt_timeout,
+            total_timeout,
+            business_deadline,
+            retry,
+            classify,
+        })
+        .prop_filter("the policy is possible", |policy| policy.validate().is_ok())
+}
+
+fn limits() -> impl Strategy<Value = (Duration, Option<Duration>, Option<Duration>)> {
+    let business = prop_oneof![millis(2_000, 60_000), millis(60_000, 3 * DAY)];
+    (millis(100, 30_000), option::of(millis(2_000, 600_000)), option::of(business))
+}
+
+fn retry() -> impl Strategy<Value = RetryPolicy> {
+    let counts = (option::of(1..12u32), 0..4u32);
+    let curves = (backoff(), option::of(backoff()), jitter(), millis(60_000, DAY));
+    (counts, curves, server_wait(), millis(0, 90), millis(0, 500)).prop_map(
+        |(
+            (max_attempts, max_losses),
+            (backoff, throttled_backoff, jitter, max_wait),
+            server_wait,
+            min_attempt,
+            reserve,
+        )| {
+            RetryPolicy {
+                max_attempts,
+                backoff,
+                throttled_backoff,
+                jitter,
+                max_wait,
+                server_wait,
+                min_attempt,
+                reserve,
+                max_losses,
+            }
+        },
+    )
+}
+
+fn backoff() -> impl Strategy<Value = Backoff> {
+    prop_oneof![
+        millis(1, 5_000).prop_map(Backoff::Constant),
+        (millis(1, 2_000), millis(2_000, HOUR)).prop_map(|(base, max)| Backoff::Linear { base, max }),
+        (millis(1, 2_000), 1000..5000u32, millis(2_000, DAY))
+            .prop_map(|(base, factor_milli, max)| Backoff::Exponential { base, factor_milli, max }),
+        vec(millis(1, 20_000), 1..6).prop_map(Backoff::Steps),
+    ]
+}
+
+fn jitter() -> impl Strategy<Value = Jitter> {
+    prop_oneof![
+        3 => Just(Jitter::Full),
+        1 => Just(Jitter::None),
+        1 => Just(Jitter::Equal),
+        1 => Just(Jitter::Decorrelated),
+        1 => (0..=1000u32, 0..=2000u32)
+            .prop_map(|(below_milli, above_milli)| Jitter::Proportional { below_milli, above_milli }),
+    ]
+}
+
+fn server_wait() -> impl Strategy<Value = ServerWait> {
+    let mode = prop_oneof![
+        3 => Just(ServerWaitMode::Above),
+        1 => Just(ServerWaitMode::Longer),
+        1 => Just(ServerWaitMode::Replace),
+        1 => millis(1, 60_000).prop_map(ServerWaitMode::Within),
+        1 => Just(ServerWaitMode::Ignore),
+    ];
+    (mode, millis(1, HOUR), select(Over::ALL)).prop_map(|(mode, limit, over)| ServerWait {
+        mode,
+        limit,
+        over,
+    })
+}
+
+/// A table, and rules above it; none about 200, which ends every script.
+fn classification() -> impl Strategy<Value = Classification> {
+    let status = (300..560u16, 0..40u16, select(Answer::ALL))
+        .prop_map(|(low, more, answer)| (low, low + more, answer));
+    let error = (select(SEEN_ERRORS), select(Answer::ALL));
+    (select(Table::ALL), vec(status, 0..3), vec(error, 0..3)).prop_map(|(table, statuses, errors)| {
+        Classification { rules: Rules { statuses, errors }, ..Classification::new(table) }
+    })
+}
+
+fn outcome() -> impl Strategy<Value = ScriptedOutcome> {
+    let observed = prop_oneof![
+        6 => select(vec![429, 502, 503, 504, 408]).prop_map(Observed::Status),
+        2 => select(vec![200, 204, 302, 400, 401, 404, 425, 500, 501, 505]).prop_map(Observed::Status),
+        3 => select(SEEN_ERRORS).prop_map(Observed::Error),
+    ];
+    let took = prop_oneof![3 => Just(Duration::ZERO), 3 => millis(1, 2_000), 1 => millis(2_000, 60_000), 1 => Just(Duration::MAX)];
+    let asked = prop_oneof![3 => Just(None), 1 => Just(Some(Duration::ZERO)), 1 => millis(1, 2 * HOUR).prop_map(Some)];
+    (observed, took, asked).prop_map(|(observed, took, server_wait)| ScriptedOutcome {
+        observed,
+        server_wait,
+        took,
+    })
+}
+
+fn millis(low: u64, high: u64) -> impl Strategy<Value = Duration> {
+    // With some nanoseconds, so that no rounding goes unseen.
+    (low..=high, 0..1_000_000u32).prop_map(move |(millis, nanos)| {
+        Duration::from_millis(millis) + Duration::from_nanos(if millis < high { u64::from(nanos) } else { 0 })
+    })
+}
+
+/// What an operation may return: not the loss of its worker, nor its panic.
+const SEEN_ERRORS: &[ErrorClass] = &[
+    ErrorClass::Dns,
+    ErrorClass::Connect,
+    ErrorClass::ConnectTimeout,
+    ErrorClass::Tls,
+    ErrorClass::NotSent,
+    ErrorClass::Reset,
+    ErrorClass::HeaderTimeout,
+    ErrorClass::BodyTimeout,
+    ErrorClass::Timeout,
+    ErrorClass::Protocol,
+    ErrorClass::Blocked,
+    ErrorClass::Other,
+];
+const HOUR: u64 = 3_600_000;
+const DAY: u64 = 24 * HOUR;

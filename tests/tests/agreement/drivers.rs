@@ -1,0 +1,210 @@
+//! The three drivers, each brought to the same table.
+
+use std::{
+    cell::RefCell,
+    convert::Infallible,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use relent::{
+    Clock, Decision, ErrorClass, History, ManualClock, Observed, Pipeline, Route, ScriptedOutcome, Sighting,
+    StopReason, Timeline, Timestamp, Wait, timeline,
+};
+use relent_deliver::{
+    Answered, AttemptEnded, Deliverer, Ended, Limits, Observe, Outbound, Policies, Transport,
+};
+use relent_ledger::{
+    Accepted, Destination, Ledger, Message, MessageId, NewMessage, Request, State, Truncated,
+};
+use relent_ledger_sqlite::{Options, SqliteLedger, Synchronous};
+use tempfile::TempDir;
+use tokio::{
+    runtime::{Builder, Runtime},
+    sync::Notify,
+    task::LocalSet,
+};
+
+use crate::{Course, case::Case};
+
+/// What `relent explain` shows.
+pub(crate) fn explained(case: &Case) -> (Course, Timeline) {
+    let timeline = timeline(&case.policy, history(case), ROUTE, &case.script);
+    let attempts = timeline.steps.iter().map(|step| (step.began, step.ended)).collect();
+    let waits = timeline.steps.iter().filter_map(|step| match step.decision {
+        Decision::Retry(wait) => Some(wait.length),
+        Decision::Stop(_) => None,
+    });
+    let stop = timeline.end.expect("the last outcome of every script is a success");
+    (Course { attempts, waits: waits.collect(), stop }, timeline)
+}
+
+/// What a caller of the library gets.
+pub(crate) fn live(case: &Case) -> Course {
+    let clock = ManualClock::starting_at(START);
+    let pipeline = Pipeline::on(clock.clone(), case.policy.clone())
+        .expect("the policy is possible")
+        .observe_with(|result: Result<&ScriptedOutcome, &Infallible>| match result {
+            Ok(outcome) => Sighting { observed: outcome.observed, server_wait: outcome.server_wait },
+            Err(never) => match *never {},
+        });
+    let attempts = RefCell::new(Vec::new());
+    let mut calls = pipeline.calls().with_seed(case.seed).on_route(ROUTE.method, ROUTE.path);
+    if let Some(length) = case.upstream {
+        calls = calls.with_deadline_in(length);
+    }
+    let (_, report) = clock.block_on(calls.run_with_report(|attempt| {
+        let outcome = case.script[attempt.number as usize - 1];
+        let ended = attempt.began.after(outcome.took).min(attempt.give_up_at);
+        attempts.borrow_mut().push((attempt.began, ended));
+        let clock = clock.clone();
+        async move {
+            clock.sleep(outcome.took).await;
+            Ok(outcome)
+        }
+    }));
+    let attempts = attempts.into_inner();
+    let waits = attempts.windows(2).map(|pair| pair[1].0.since(pair[0].1)).collect();
+    Course { attempts, waits, stop: report.stop }
+}
+
+/// The driver of `relent serve`, on the store of `relent serve`.
+pub(crate) struct Durable {
+    runtime: Runtime,
+    ledger: Arc<SqliteLedger>,
+    _folder: TempDir,
+}
+
+impl Durable {
+    pub(crate) fn open() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let options = Options::default().with_synchronous(Synchronous::Off);
+        let ledger = Arc::new(SqliteLedger::open(folder.path(), options, START).expect("a new store"));
+        let runtime = Builder::new_current_thread().build().expect("a runtime");
+        Self { runtime, ledger, _folder: folder }
+    }
+
+    /// Delivers one message to its end; what the store says of it then.
+    pub(crate) fn deliver(&self, case: &Case) -> (Course, Vec<Wait>) {
+        let id = name_with_seed(case.seed);
+        let message = LocalSet::new().block_on(&self.runtime, self.deliver_one(case, id));
+        let attempts = message.attempts.iter().map(|attempt| {
+            let end = attempt.end.as_ref().expect("every attempt ended");
+            (attempt.began_at, attempt.began_at.after(end.took))
+        });
+        let stop = match message.summary.state {
+            State::Delivered => StopReason::Succeeded,
+            State::Dead => message.summary.reason.expect("a dead letter has a reason"),
+            other => panic!("not ended: {}", other.name()),
+        };
+        let attempts: Vec<_> = attempts.collect();
+        let waits = attempts.windows(2).map(|pair| pair[1].0.since(pair[0].1)).collect();
+        (Course { attempts, waits, stop }, message.waits.iter().map(|record| record.wait).collect())
+    }
+
+    async fn deliver_one(&self, case: &Case, id: MessageId) -> Message {
+        let clock = ManualClock::starting_at(START);
+        let accepted = self.ledger.accept(message(case, id)).await.expect("the store takes it");
+        assert_eq!(accepted, Accepted::New);
+        let transport =
+            Scripted { clock: clock.clone(), script: case.script.clone(), sent: AtomicUsize::new(0) };
+        let policies = Policies::new([(POLICY.to_string(), case.policy.clone())]);
+        let ended = Arc::new(End::default());
+        let ledger: Arc<dyn Ledger> = self.ledger.clone();
+        let deliverer =
+            Deliverer::new(ledger, transport, clock.clone(), policies, Limits::default(), ended.clone());
+        // Where there is one message there is one sleeper: the attempt, or the driver until the next. The time
+        // moves on when it sleeps and not while the store works.
+        let time = tokio::task::spawn_local(async move {
+            loop {
+                clock.until_asleep(1).await;
+                clock.advance_to_next();
+                tokio::task::yield_now().await;
+            }
+        });
+        deliverer.run(ended.0.notified()).await;
+        time.abort();
+        self.ledger.message(id).await.expect("the store answers").expect("the message is there")
+    }
+}
+
+/// Answers by the script, in the time of the clock.
+struct Scripted {
+    clock: ManualClock,
+    script: Vec<ScriptedOutcome>,
+    sent: AtomicUsize,
+}
+
+impl Transport for Scripted {
+    async fn send(&self, _: Outbound, limit: Duration) -> Answered {
+        let outcome = self.script[self.sent.fetch_add(1, Ordering::SeqCst)];
+        self.clock.sleep(outcome.took.min(limit)).await;
+        let (observed, server_wait) = match outcome.took > limit {
+            true => (Observed::Error(ErrorClass::Timeout), None),
+            false => (outcome.observed, outcome.server_wait),
+        };
+        let (detail, response) = (String::new(), Bytes::new());
+        Answered { observed, server_wait, detail, response, truncated: Truncated::No }
+    }
+}
+
+/// Ends the run when its message has ended.
+#[derive(Default)]
+struct End(Notify);
+
+impl Observe for End {
+    fn attempt_ended(&self, _: &AttemptEnded<'_>) {}
+
+    fn message_ended(&self, _: &Ended<'_>) {
+        self.0.notify_one();
+    }
+
+    fn ledger_failed(&self, error: &relent_ledger::Error) {
+        panic!("the store failed: {error}");
+    }
+}
+
+fn history(case: &Case) -> History {
+    case.policy.begin(case.seed, START, case.upstream.map(|length| START.after(length)), None)
+}
+
+fn message(case: &Case, id: MessageId) -> NewMessage {
+    let history = history(case);
+    NewMessage {
+        id,
+        accepted_at: START,
+        destination: Destination::new("http://receiver.invalid:80"),
+        request: Request {
+            method: ROUTE.method.to_string(),
+            url: format!("http://receiver.invalid{}", ROUTE.path),
+            headers: Vec::new(),
+            body: Bytes::new(),
+        },
+        key: None,
+        fingerprint: [0; 32],
+        policy: POLICY.to_string(),
+        repeat: case.policy.repeat,
+        labels: Default::default(),
+        not_before: None,
+        deadline: history.deadlines.business,
+        history: Bytes::copy_from_slice(&history.to_bytes()),
+    }
+}
+
+/// A name that no other case has, though shrinking tries the same seed again.
+fn name_with_seed(seed: u64) -> MessageId {
+    static MADE: AtomicUsize = AtomicUsize::new(0);
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&MADE.fetch_add(1, Ordering::SeqCst).to_be_bytes());
+    bytes[8..].copy_from_slice(&seed.to_be_bytes());
+    MessageId::from_bytes(bytes)
+}
+
+/// Some moment of 2026: durable work counts from the Unix epoch.
+const START: Timestamp = Timestamp::from_secs(1_796_000_000);
+const ROUTE: Route<'static> = Route { method: "POST", path: "/orders" };
+const POLICY: &str = "case";
