@@ -37,6 +37,29 @@ pub use self::{
 /// Sends requests over connections of its own, which it keeps for a while and uses again.
 ///
 /// The clock must count from the Unix epoch: a `Retry-After` that names a date is measured with it.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use relent::{ErrorClass, ManualClock, Observed};
+/// use relent_deliver::{ClientSettings, HttpClient, Outbound, Transport};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let client = HttpClient::new(ClientSettings::default(), ManualClock::new())?;
+/// let request = Outbound {
+///     method: http::Method::POST,
+///     uri: "http://169.254.169.254/latest/meta-data".parse()?,
+///     headers: http::HeaderMap::new(),
+///     body: "an order".into(),
+/// };
+/// let answered = client.send(request, Duration::from_secs(15)).await;
+/// assert_eq!(answered.observed, Observed::Error(ErrorClass::Blocked));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct HttpClient<C> {
     http: Client<Connector, Full<Bytes>>,

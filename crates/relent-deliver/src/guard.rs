@@ -13,6 +13,19 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::IpNet;
 
 /// Judges addresses. Everything that is not public is denied unless a range that was allowed contains it.
+///
+/// # Examples
+///
+/// ```
+/// use relent_deliver::Guard;
+///
+/// let guard = Guard::new(vec!["10.1.0.0/16".parse()?]);
+/// assert!(guard.allows("93.184.215.14".parse()?));
+/// assert!(guard.allows("10.1.2.3".parse()?));
+/// assert!(!guard.allows("10.2.0.1".parse()?));
+/// assert!(!guard.allows("::ffff:169.254.169.254".parse()?));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Guard {
     allowed: Vec<IpNet>,

@@ -26,7 +26,7 @@ pub struct Answered {
     pub observed: Observed,
     /// How long the receiver asked to be left alone.
     pub server_wait: Option<Duration>,
-    /// The failure in words; empty for an answer.
+    /// The failure in words; empty for an answer that came whole. One line, without secrets.
     pub detail: String,
     /// The start of the response's body.
     pub response: Bytes,

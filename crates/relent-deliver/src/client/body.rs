@@ -63,10 +63,8 @@ impl Answer {
 
     /// The observation of an answer whose body did not come to its end.
     pub(super) fn broke_off(self, class: ErrorClass, detail: String) -> Answered {
-        let observed = match self.status.is_success() {
-            true => Observed::Error(class),
-            false => classify::answered(self.status),
-        };
+        let success = self.status.is_success();
+        let observed = if success { Observed::Error(class) } else { classify::answered(self.status) };
         let detail = format!("after the head of a {}: {detail}", self.status.as_u16());
         self.observed(observed, detail)
     }

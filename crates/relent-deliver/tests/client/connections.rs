@@ -32,6 +32,27 @@ async fn a_discarded_response_leaves_no_connection_behind() {
     until(|| receiver.open() == 0).await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn parallel_exchanges_leave_no_more_connections_than_are_kept() {
+    // RT-05
+    let receiver =
+        Receiver::answering(format!("HTTP/1.1 503 Busy\r\ncontent-length: 1024\r\n\r\n{}", "x".repeat(1024)))
+            .await;
+    let client = client_with(ClientSettings { max_idle_per_host: 2, ..settings() });
+    let calls = (0..16).map(|_| {
+        let (client, url) = (client.clone(), receiver.url());
+        tokio::spawn(async move {
+            for _ in 0..20 {
+                assert_eq!(post(&client, &url).await.observed, Observed::Status(503));
+            }
+        })
+    });
+    for call in calls.collect::<Vec<_>>() {
+        call.await.expect("every answer is a 503");
+    }
+    until(|| receiver.open() <= 2).await;
+}
+
 #[tokio::test]
 async fn a_dropped_exchange_closes_its_connection() {
     for response in ["", "HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhello"] {

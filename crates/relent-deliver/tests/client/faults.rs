@@ -253,6 +253,16 @@ async fn the_words_hold_no_part_of_the_url_but_its_host() {
     }
 }
 
+#[tokio::test]
+async fn the_words_are_one_line_and_not_endless() {
+    let hostile = || io::Error::other(format!("first\r\nsecond\u{1b}[31m{}", "é".repeat(10_000)));
+    let answered =
+        post(&client_asking(&Scripted::new([Script::Failed(hostile)]), settings()), "http://x.test/").await;
+    assert_failed(&answered, ErrorClass::Dns, &["x.test", "first  second"]);
+    assert!(!answered.detail.contains(char::is_control), "{:?}", answered.detail);
+    assert!(answered.detail.chars().count() <= 400, "{}", answered.detail.chars().count());
+}
+
 /// A listener that completes no further handshake, and the connections that fill it.
 async fn full_backlog() -> (std::net::SocketAddr, impl Sized) {
     let socket = TcpSocket::new_v4().expect("a socket");

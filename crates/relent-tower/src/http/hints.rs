@@ -27,6 +27,22 @@ use relent::Timestamp;
 ///
 /// Of several `Retry-After` lines the longest counts: each is a floor, and waiting longer breaks none of them.
 ///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use http::{HeaderMap, StatusCode};
+/// use relent::Timestamp;
+/// use relent_tower::http::hints::server_wait;
+///
+/// let mut headers = HeaderMap::new();
+/// headers.insert("retry-after", "120".parse()?);
+/// let asked = server_wait(StatusCode::SERVICE_UNAVAILABLE, &headers, Timestamp::ZERO);
+/// assert_eq!(asked, Some(Duration::from_secs(120)));
+/// # Ok::<(), http::header::InvalidHeaderValue>(())
+/// ```
+///
 /// # Source
 ///
 /// RFC 9110, sections 5.6.7 (dates) and 10.2.3 (`Retry-After`).
