@@ -28,13 +28,16 @@ fn check_file(name: &str, text: &str, faults: &mut Vec<String>) {
     if !text.starts_with("//!") && !name.contains("/examples/") {
         faults.push(format!("{name}: begins without a module doc that says why it exists"));
     }
+    if !name.contains("/src/") {
+        return; // tests, benches and examples may plant what libraries may not
+    }
     let code = library_code(text);
     for rule in RULES {
         if rule.allowed.iter().any(|allowed| name.starts_with(allowed)) || !name.starts_with(rule.within) {
             continue;
         }
         for (number, line) in code.lines().enumerate() {
-            if is_comment(line) {
+            if is_comment(line) || (rule.patterns == Patterns::Allowed && is_pattern(line)) {
                 continue;
             }
             if let Some(word) = rule.words.iter().find(|word| line.contains(**word)) {
@@ -53,6 +56,21 @@ fn is_comment(line: &str) -> bool {
     line.trim_start().starts_with("//")
 }
 
+/// Whether the line takes a value apart instead of making one.
+fn is_pattern(line: &str) -> bool {
+    line.contains("=>")
+        || line.contains("if let ")
+        || line.contains("matches!(")
+        || line.trim_end().ends_with('|')
+}
+
+/// Whether a rule is about making values only.
+#[derive(Clone, Copy, PartialEq)]
+enum Patterns {
+    Allowed,
+    Checked,
+}
+
 struct Rule {
     /// Where the rule applies.
     within: &'static str,
@@ -60,6 +78,8 @@ struct Rule {
     allowed: &'static [&'static str],
     /// What may not stand elsewhere.
     words: &'static [&'static str],
+    /// Whether the words may stand in patterns.
+    patterns: Patterns,
     /// Why.
     says: &'static str,
 }
@@ -69,47 +89,59 @@ const RULES: &[Rule] = &[
         within: "crates/",
         allowed: &["crates/relent-ledger-sqlite/"],
         words: &["SELECT ", "INSERT INTO", "UPDATE message", "DELETE FROM", "PRAGMA "],
+        patterns: Patterns::Checked,
         says: "SQL stands only in the stores",
     },
     Rule {
         within: "crates/",
-        allowed: &["crates/relent-cli/", "crates/relent-core/src/policy/text.rs"],
+        allowed: &[
+            "crates/relent-cli/",
+            "crates/relent-core/src/policy/text",
+            "crates/relent-ledger-sqlite/src/row.rs",
+        ],
         words: &["serde_json::", "#[serde("],
+        patterns: Patterns::Checked,
         says: "JSON and TOML field names stand only at the edges",
     },
     Rule {
         within: "crates/",
         allowed: &["crates/relent-core/src/retry.rs"],
         words: &[">= max_attempts", "> max_attempts", "< max_attempts", ">= max)", "attempts >= "],
+        patterns: Patterns::Checked,
         says: "only RetryPolicy::decide compares attempts with a maximum",
     },
     Rule {
         within: "crates/relent-deliver/src",
         allowed: &[],
         words: &[
-            "Settlement::DeadLetter {",
-            "Settlement::Retry {",
-            "= Settlement::Ack",
-            "Settlement::Defer {",
+            "Settlement::Ack",
+            "Settlement::DeadLetter",
+            "Settlement::Defer",
+            "Settlement::Leave",
+            "Settlement::Retry",
         ],
+        patterns: Patterns::Allowed,
         says: "only Settlement::of and Settlement::interrupted make settlements",
     },
     Rule {
         within: "crates/relent-ledger",
         allowed: &[],
         words: &["RetryPolicy", "Verdict", "Classification"],
+        patterns: Patterns::Checked,
         says: "a store never sees a policy or a verdict",
     },
     Rule {
         within: "crates/",
-        allowed: &["crates/relent-cli/"],
+        allowed: &["crates/relent-cli/", "crates/relent-ledger/src/suite"],
         words: &["println!", "eprintln!", "std::env::var", "process::exit"],
+        patterns: Patterns::Checked,
         says: "a library neither prints nor reads the environment",
     },
     Rule {
         within: "crates/",
         allowed: &["crates/relent/src/clock"],
         words: &["Instant::now", "SystemTime::now", "thread::sleep"],
+        patterns: Patterns::Checked,
         says: "only relent/src/clock.rs reads a clock or sleeps",
     },
 ];
