@@ -6,7 +6,10 @@ mod args;
 mod client;
 mod commands;
 mod exit;
+mod nearest;
 mod output;
+mod server;
+mod settings;
 mod wire;
 
 use std::process::ExitCode;
@@ -24,7 +27,10 @@ fn main() -> ExitCode {
             return Exit::Failed.into();
         }
     };
-    match runtime.block_on(commands::run(cli.command)) {
+    let ended = runtime.block_on(commands::run(cli.command));
+    // What still runs after a command has ended (a name that does not resolve) must not hold the process.
+    runtime.shutdown_background();
+    match ended {
         Ok(exit) => exit.into(),
         Err(error) if is_broken_pipe(&error) => Exit::Done.into(),
         Err(error) => {

@@ -4,7 +4,6 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 /// `relent serve`.
@@ -28,7 +27,7 @@ pub(crate) struct ServeArgs {
     pub(crate) listen: Option<String>,
     /// Deliver to these addresses although they are private or loopback; may be repeated.
     #[arg(long, value_name = "CIDR")]
-    pub(crate) allow_target: Vec<IpNet>,
+    pub(crate) allow_target: Vec<String>,
     /// The form of the logs on stderr [default: text].
     #[arg(long, value_name = "FORM")]
     pub(crate) log: Option<LogFormat>,

@@ -1,8 +1,116 @@
 //! `relent serve`.
 
-use crate::{args::ServeArgs, exit::Exit};
+use std::{env, io::Write as _};
 
-/// Carries it out.
-pub(crate) async fn run(_args: ServeArgs) -> anyhow::Result<Exit> {
-    anyhow::bail!("this command is not built yet")
+use anyhow::Context as _;
+use tracing::{info, warn};
+
+use crate::{
+    args::{ServeArgs, Synchronous},
+    exit::{Exit, Misuse},
+    server::{Server, logs},
+    settings::Settings,
+};
+
+/// Serves until a signal asks for the end, then drains. A second signal ends at once.
+///
+/// # Cancellation safety
+///
+/// As [`Server::drain`].
+pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
+    let print_config = args.print_config;
+    let settings = Settings::new(args)?;
+    if print_config {
+        let text = settings.to_toml().context("the settings cannot be written as TOML")?;
+        std::io::stdout().write_all(text.as_bytes())?;
+        return Ok(Exit::Done);
+    }
+    logs::init(settings.log, &settings.log_level)?;
+    warn_of(&settings)?;
+    let mut signals = Signals::new().context("signals cannot be listened for")?;
+    let mut server = Server::start(&settings, token()?).await?;
+    // Both arms may be dropped: a signal stays with its stream, a failure with its task.
+    tokio::select! {
+        name = signals.next() => info!(signal = name, "draining: no new messages; attempts in flight may finish"),
+        failure = server.failed() => return Err(failure),
+    }
+    // The drain is dropped only to end the process.
+    tokio::select! {
+        report = server.drain() => {
+            let report = report?;
+            info!(delivered = report.delivered, dead = report.dead, put_back = report.left + report.deferred, "ended");
+            Ok(Exit::Done)
+        }
+        name = signals.next() => {
+            warn!(signal = name, "ended at once; attempts in flight are unknown and go on at the next start");
+            Ok(Exit::Failed)
+        }
+    }
+}
+
+/// The token of the environment, which unlike a flag nobody sees in a list of processes.
+fn token() -> anyhow::Result<Option<String>> {
+    match env::var("RELENT_TOKEN") {
+        Ok(token) => Ok(Some(token)),
+        Err(env::VarError::NotPresent) => Ok(None),
+        Err(env::VarError::NotUnicode(_)) => {
+            Err(Misuse::new("RELENT_TOKEN may have only visible ASCII characters"))
+        }
+    }
+}
+
+/// Says what works and is probably not meant.
+fn warn_of(settings: &Settings) -> anyhow::Result<()> {
+    if settings.synchronous == Synchronous::Off {
+        warn!("store.synchronous is off: a power loss may take messages that were accepted");
+    }
+    for (name, policy) in &settings.policies {
+        for doubt in policy.validate().with_context(|| format!("policies.{name}"))? {
+            warn!("policies.{name}.{doubt}");
+        }
+    }
+    Ok(())
+}
+
+/// The signals that ask for the end.
+#[cfg(unix)]
+struct Signals {
+    terminate: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    /// From now on they do not end the process by themselves.
+    fn new() -> std::io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    /// The next one's name.
+    async fn next(&mut self) -> &'static str {
+        // Both arms may be dropped: a signal that came stays with its stream.
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        }
+    }
+}
+
+#[cfg(not(unix))]
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self)
+    }
+
+    async fn next(&mut self) -> &'static str {
+        match tokio::signal::ctrl_c().await {
+            Ok(()) => "Ctrl-C",
+            // Without signals the process is ended from outside.
+            Err(_) => std::future::pending().await,
+        }
+    }
 }
