@@ -54,11 +54,11 @@ pub(super) async fn a_line_says_why_its_message_waits<F: Fixture>(fixture: F) {
     let ledger = fixture.ledger();
     accept(ledger, message(1)).await;
     let (ticket, _) = claim_one(ledger, at(1)).await;
-    let wait = wait(30, WaitOrigin::Server);
+    let wait = wait(20, WaitOrigin::Server);
     ledger.finish(&ticket, settled(at(2), Settlement::Defer { wait })).await.unwrap();
     let line = |states| ListQuery { states, after: None, limit: 1 };
     let waiting = ledger.list(line(vec![State::Waiting])).await.unwrap().items;
-    assert_eq!((waiting[0].due_at, waiting[0].wait), (Some(at(32)), Some(wait)));
+    assert_eq!((waiting[0].due_at, waiting[0].wait), (Some(at(22)), Some(wait)));
     assert_eq!(waiting[0], read(ledger, ticket.id).await.summary, "the same line everywhere");
     claim_one(ledger, at(40)).await;
     let in_flight = ledger.list(line(vec![State::InFlight])).await.unwrap().items;

@@ -81,7 +81,7 @@ async fn work(ledger: &impl Ledger, chance: &mut Chance, known: &mut Vec<Message
             }
         }
         wish if !known.is_empty() => {
-            let id = known[chance.below(known.len() as u64) as usize];
+            let id = known[usize::try_from(chance.below(known.len() as u64)).expect("a place in a list")];
             let cycle = read(ledger, id).await.summary.cycle;
             let _ = match (wish, chance.below(4)) {
                 (8, _) => ledger.redrive(id, redrive(now, cycle)).await.unwrap(),
