@@ -186,7 +186,7 @@ const QUESTIONS: &[Question] = &[
         sql: "SELECT message.id, idempotency.seq FROM idempotency \
               LEFT JOIN message NOT INDEXED ON message.seq = idempotency.seq \
               LEFT JOIN content NOT INDEXED ON content.seq = idempotency.seq \
-              WHERE content.key IS NULL OR content.key <> idempotency.key \
+              WHERE message.seq IS NULL OR content.key IS NULL OR content.key <> idempotency.key \
                  OR content.fingerprint <> idempotency.fingerprint",
     },
     Question {

@@ -1,0 +1,11 @@
+//! What is SQLite's own: files, owners, full disks, spoiled rows, and a check that finds every fault.
+
+mod audit;
+mod claim;
+mod crash;
+mod full;
+mod model;
+mod open;
+
+#[path = "../common/mod.rs"]
+mod common;
