@@ -6,7 +6,9 @@
 mod failure;
 
 use std::{
-    env, fs, io,
+    env,
+    error::Error as _,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -119,7 +121,7 @@ impl Client {
             request = request.header(header::CONTENT_TYPE, "application/json");
         }
         let request = request.body(Full::new(body)).map_err(|error| odd(error.to_string()))?;
-        let response = self.http.request(request).await.map_err(|error| self.unreachable(error))?;
+        let response = self.http.request(request).await.map_err(|error| self.failed(error))?;
         let (head, body) = response.into_parts();
         let body = body.collect().await.map_err(|error| self.cut_off(error))?.to_bytes();
         if head.status.is_success() {
@@ -135,10 +137,14 @@ impl Client {
         }
     }
 
-    fn unreachable(&self, error: hyper_util::client::legacy::Error) -> Failure {
-        match error.is_connect() {
-            true => Failure::Unreachable { server: self.server.clone(), source: Box::new(error) },
-            false => Failure::CutOff { server: self.server.clone(), source: Box::new(error) },
+    fn failed(&self, error: hyper_util::client::legacy::Error) -> Failure {
+        let server = self.server.clone();
+        if error.is_connect() {
+            return Failure::Unreachable { server, source: Box::new(error) };
+        }
+        match error.source().and_then(|source| source.downcast_ref::<hyper::Error>()) {
+            Some(answer) if answer.is_parse() => Failure::Odd { server, what: answer.to_string() },
+            _ => Failure::CutOff { server, source: Box::new(error) },
         }
     }
 

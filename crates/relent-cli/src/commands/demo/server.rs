@@ -84,7 +84,7 @@ impl Drop for Server {
 /// A policy in a hurry, so that an hour of trouble fits into seconds. [`super::temper::SLOW`] is longer than its
 /// attempts and the receiver's "closed" longer than the waits that it obeys.
 const SETTINGS: &str = r#"[policies.demo]
-attempt_timeout = "2s"
+attempt_timeout = "3s"
 business_deadline = "1m"
 
 [policies.demo.retry]

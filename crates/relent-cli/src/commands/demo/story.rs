@@ -18,7 +18,7 @@ pub(super) fn opening(orders: u32, receiver: &str, folder: &str) -> String {
          late, and refuses some orders until somebody mends it.\n\n\
          receiver  {receiver}\n\
          server    `relent serve`, its store in {folder}\n\
-         policy    at most 6 attempts of 2s within 1m; waits drawn under 500ms, doubling to 5s;\n          \
+         policy    at most 6 attempts of 3s within 1m; waits drawn under 500ms, doubling to 5s;\n          \
          a receiver that asks for more than 10s is not waited for\n\n",
         orders = count(orders.into(), "order"),
     )

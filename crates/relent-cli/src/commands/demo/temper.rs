@@ -53,9 +53,9 @@ impl Temper {
     fn passing(chance: u64) -> Self {
         let again = u32::from(chance & 0x100 != 0);
         match chance % 100 {
-            0..45 => Self::Passing(Trouble::Overloaded, 1 + again + u32::from(chance & 0x200 != 0)),
-            45..70 => Self::Passing(Trouble::HangsUp, 1 + again),
-            70..85 => Self::Passing(Trouble::TooOften, 1 + again),
+            0..50 => Self::Passing(Trouble::Overloaded, 1 + again + u32::from(chance & 0x200 != 0)),
+            50..75 => Self::Passing(Trouble::HangsUp, 1 + again),
+            75..92 => Self::Passing(Trouble::TooOften, 1 + again),
             _ => Self::Passing(Trouble::Slow, 1),
         }
     }
@@ -89,7 +89,7 @@ pub(super) enum Mended {
 }
 
 /// How long a slow answer takes: longer than the demo's attempt time-out by a margin that a busy machine keeps.
-pub(super) const SLOW: Duration = Duration::from_secs(5);
+pub(super) const SLOW: Duration = Duration::from_secs(7);
 
 /// The output function of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 fn mix(seed: u64) -> u64 {
