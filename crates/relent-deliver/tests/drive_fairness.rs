@@ -32,6 +32,9 @@ async fn a_destination_that_hangs_leaves_the_others_latency_alone() {
     }
     // All of that without the clock moving at all: nobody waited for the tar pit.
     assert_eq!(world.receiver.to(TAR).len(), 2);
+    // And what cannot be sent is not hoarded: it stays in the store, where a person can still cancel it.
+    let claimed = world.ledger().tally().await.unwrap().count(State::InFlight);
+    assert!(claimed <= 3, "{claimed} claimed for two places");
 }
 
 #[tokio::test]

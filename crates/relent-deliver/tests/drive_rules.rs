@@ -305,6 +305,16 @@ async fn an_attempt_ends_with_its_deadline_where_that_comes_before_its_time_out(
 }
 
 #[tokio::test]
+async fn a_retry_that_fits_is_sent_although_another_wait_would_not_fit() {
+    let world = World::under([("steps", steps(&[secs(10)]))]).started();
+    world.receiver.will(SHOP, [Reply::Status(503)]);
+    let id = world.accept(Submission { deadline: Some(When::In(secs(15))), ..order_under("steps") }).await;
+    world.attempts_ended(id, 1).await;
+    assert_eq!(world.advance_until_due(id).await, secs(10));
+    assert_eq!(world.ended(id, 1).await, DELIVERED);
+}
+
+#[tokio::test]
 async fn a_message_that_comes_up_after_its_deadline_is_not_sent() {
     let mut world = World::under([("steps", steps(&[secs(10)]))]).started();
     world.receiver.will(SHOP, [Reply::Status(503)]);
