@@ -27,11 +27,13 @@ extern crate alloc;
 
 mod backoff;
 mod classify;
+pub mod concurrency;
 mod deadline;
 mod decision;
 mod history;
 mod jitter;
 mod policy;
+pub mod rate;
 mod retry;
 mod script;
 mod settlement;
@@ -42,6 +44,7 @@ mod verdict;
 
 pub use backoff::Backoff;
 pub use classify::{Answer, Classification, ErrorClass, Observed, Route, RouteRule, Rules, Table};
+pub use concurrency::ConcurrencyPolicy;
 pub use deadline::Deadlines;
 pub use decision::{Decision, Gate, Refusal, StopReason, Wait, WaitOrigin};
 pub use history::{History, Idempotency, Nesting, Unreadable};
@@ -49,6 +52,7 @@ pub use jitter::Jitter;
 #[cfg(feature = "serde")]
 pub use policy::PolicyText;
 pub use policy::{Invalid, Policy, Preset, Warning};
+pub use rate::RatePolicy;
 pub use retry::{Over, RetryPolicy, ServerWait, ServerWaitMode};
 pub use script::{Script, ScriptedOutcome, parse_script};
 pub use settlement::Settlement;
