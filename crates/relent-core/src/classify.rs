@@ -5,7 +5,7 @@ use core::{fmt, time::Duration};
 
 use crate::{
     decision::names,
-    verdict::{Cause, Sent, Verdict},
+    verdict::{Cause, Neutral, Sent, Verdict},
 };
 
 /// What a driver saw of an attempt's end: a status, or an error without one.
@@ -46,6 +46,8 @@ pub enum ErrorClass {
     Lost,
     /// The operation panicked.
     Panic,
+    /// Something on our own side failed before anything was sent (no more file descriptors, ports or memory).
+    OwnFault,
     /// None of these.
     Other,
 }
@@ -64,6 +66,7 @@ names!(ErrorClass {
     Blocked => "blocked",
     Lost => "unknown",
     Panic => "panic",
+    OwnFault => "own_fault",
     Other => "other",
 });
 
@@ -169,6 +172,7 @@ impl Observed {
                 | ErrorClass::ConnectTimeout
                 | ErrorClass::Tls
                 | ErrorClass::NotSent
+                | ErrorClass::OwnFault
                 | ErrorClass::Blocked,
             ) => Sent::No,
             Self::Status(_) | Self::Error(_) => Sent::Maybe,
@@ -203,10 +207,14 @@ impl Classification {
             .unwrap_or_else(|| self.table.answer(observed))
     }
 
-    /// The verdict on an observation. A lost attempt is never a matter of rules: nobody saw it end.
+    /// The verdict on an observation. Two are never a matter of rules: a lost attempt, whose end nobody saw, and
+    /// a fault of our own, which says nothing about the dependency.
     pub fn verdict(&self, observed: Observed, route: Route<'_>, server_wait: Option<Duration>) -> Verdict {
         if observed == Observed::Error(ErrorClass::Lost) {
             return Verdict::LOST;
+        }
+        if observed == Observed::Error(ErrorClass::OwnFault) {
+            return Verdict::Neutral(Neutral::OwnFault);
         }
         let cause = match (self.answer(observed, route), observed) {
             (Answer::Success, _) => return Verdict::Success,
@@ -278,7 +286,8 @@ const fn documents(observed: Observed) -> Answer {
             | ErrorClass::HeaderTimeout
             | ErrorClass::BodyTimeout
             | ErrorClass::Timeout
-            | ErrorClass::Lost,
+            | ErrorClass::Lost
+            | ErrorClass::OwnFault,
         ) => Answer::NotNow,
         Observed::Error(
             ErrorClass::Dns
@@ -361,6 +370,7 @@ mod tests {
             vec![(ErrorClass::Lost, Answer::No), (ErrorClass::Timeout, Answer::Throttled)];
         let verdict = |class| classify.verdict(Observed::Error(class), Route::default(), None);
         assert_eq!(verdict(ErrorClass::Lost), Verdict::LOST);
+        assert_eq!(verdict(ErrorClass::OwnFault), Verdict::Neutral(Neutral::OwnFault));
         let throttled = Verdict::Failure { cause: Cause::Throttled, sent: Sent::Maybe, server_wait: None };
         assert_eq!(verdict(ErrorClass::Timeout), throttled);
         assert_eq!(verdict(ErrorClass::HeaderTimeout), Verdict::TIMED_OUT);

@@ -111,6 +111,7 @@ fn every_class_of_error_means_what_the_tables_say() {
         (ErrorClass::Blocked, No, No, Never),
         (ErrorClass::Lost, NotNow, NotNow, Maybe),
         (ErrorClass::Panic, No, NotNow, Maybe),
+        (ErrorClass::OwnFault, NotNow, NotNow, Never),
         (ErrorClass::Other, No, NotNow, Maybe),
     ];
     let classes: Vec<ErrorClass> = table.iter().map(|row| row.0).collect();

@@ -69,6 +69,7 @@ fn an_impossible_policy_is_refused_with_its_field_and_the_arithmetic() {
         ),
         ("[classify]\nerror = { tls = \"success\" }", "classify.error.tls: an attempt without an answer"),
         ("[classify]\nerror = { unknown = \"no\" }", "classify.error.unknown: nobody saw"),
+        ("[classify]\nerror = { own_fault = \"no\" }", "classify.error.own_fault: a fault of our own"),
         (
             "[[classify.route]]\npath = \"/a/*/b\"\nstatus = { 404 = \"no\" }",
             "classify.route[1].path: \"/a/*/b\"",

@@ -183,7 +183,7 @@ fn ready_to_write(tcp: TcpStream) -> Result<TcpStream, ConnectFailure> {
 fn unresolved(host: &str, error: io::Error) -> ConnectFailure {
     if error.raw_os_error().is_some() || classify::is_own_fault(&error) {
         let what = format!("our own fault: the resolver could not be asked for {host}");
-        return ConnectFailure::from(ErrorClass::Other, what, error);
+        return ConnectFailure::from(ErrorClass::OwnFault, what, error);
     }
     ConnectFailure::from(ErrorClass::Dns, format!("the name {host} could not be resolved"), error)
 }
@@ -191,7 +191,7 @@ fn unresolved(host: &str, error: io::Error) -> ConnectFailure {
 fn undialled(address: IpAddr, port: u16, error: io::Error) -> ConnectFailure {
     let class = classify::dial_failure(&error);
     let what = match class {
-        ErrorClass::Other => format!("our own fault: {address} port {port} could not be dialled"),
+        ErrorClass::OwnFault => format!("our own fault: {address} port {port} could not be dialled"),
         _ => format!("no connection to {address} port {port}"),
     };
     ConnectFailure::from(class, what, error)

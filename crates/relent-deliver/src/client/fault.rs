@@ -76,9 +76,9 @@ impl ConnectFailure {
         Self { class, what, source: Some(source.into()) }
     }
 
-    /// Whether another address may do better.
+    /// Whether the fault is ours, so that no other address would do better.
     pub(super) fn is_own_fault(&self) -> bool {
-        self.class == ErrorClass::Other
+        self.class == ErrorClass::OwnFault
     }
 }
 

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use relent::{Clock, Settlement, StopReason, Timestamp};
+use relent::{Clock, Decision, Settlement, StopReason, Timestamp};
 use relent_ledger::{
     AttemptEnd, Destination, Error, ErrorKind, Finish, MessageId, Shelve, State, Ticket, Work,
 };
@@ -114,7 +114,7 @@ impl<T: Transport, C: Clock> Delivery<T, C> {
             attempts: work.map_or(0, |work| work.attempts),
             age: work.map_or(Duration::ZERO, |work| at.since(work.accepted_at)),
         });
-        Done { begun: false, end: Ok(Settlement::DeadLetter { reason }), due: None }
+        Done { begun: false, end: Ok(Settlement::of(Ok(Decision::Stop(reason)), at)), due: None }
     }
 
     /// Puts a message off whose task died.

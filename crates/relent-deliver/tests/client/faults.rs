@@ -62,7 +62,7 @@ async fn a_resolver_that_cannot_be_asked_is_our_own_fault() {
     let no_more_files = || io::Error::from_raw_os_error(24);
     let resolver = Scripted::new([Script::Failed(no_more_files)]);
     let answered = post(&client_asking(&resolver, settings()), "http://known.test/").await;
-    assert_failed(&answered, ErrorClass::Other, &["our own fault", "known.test"]);
+    assert_failed(&answered, ErrorClass::OwnFault, &["our own fault", "known.test"]);
 }
 
 #[tokio::test]
@@ -233,7 +233,7 @@ fn no_more_file_descriptors_is_our_own_fault() {
     }
     let answered = runtime.block_on(post(&client, "http://127.0.0.1:9/"));
     drop(files);
-    assert_failed(&answered, ErrorClass::Other, &["our own fault", "127.0.0.1", "Too many open files"]);
+    assert_failed(&answered, ErrorClass::OwnFault, &["our own fault", "127.0.0.1", "Too many open files"]);
 }
 
 #[tokio::test]

@@ -17,10 +17,10 @@ pub fn answered(status: StatusCode) -> Observed {
 /// The class of an error met while dialling an address: nothing of a request was written.
 ///
 /// What only we can have caused (no more file descriptors, ports or memory; a local rule that forbids it) is
-/// [`ErrorClass::Other`]: the receiver has no part in it.
+/// [`ErrorClass::OwnFault`]: the receiver has no part in it.
 pub fn dial_failure(error: &io::Error) -> ErrorClass {
     match error.kind() {
-        _ if is_own_fault(error) => ErrorClass::Other,
+        _ if is_own_fault(error) => ErrorClass::OwnFault,
         io::ErrorKind::TimedOut => ErrorClass::ConnectTimeout,
         _ => ErrorClass::Connect,
     }
@@ -69,8 +69,8 @@ mod tests {
             (io::ErrorKind::HostUnreachable, ErrorClass::Connect),
             (io::ErrorKind::NetworkUnreachable, ErrorClass::Connect),
             (io::ErrorKind::TimedOut, ErrorClass::ConnectTimeout),
-            (io::ErrorKind::AddrNotAvailable, ErrorClass::Other),
-            (io::ErrorKind::PermissionDenied, ErrorClass::Other),
+            (io::ErrorKind::AddrNotAvailable, ErrorClass::OwnFault),
+            (io::ErrorKind::PermissionDenied, ErrorClass::OwnFault),
         ] {
             assert_eq!(dial_failure(&io::Error::from(kind)), class, "{kind:?}");
         }
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn our_own_exhaustion_is_not_called_the_receivers() {
         for code in [TOO_MANY_FILES, TOO_MANY_FILES_IN_SYSTEM] {
-            assert_eq!(dial_failure(&io::Error::from_raw_os_error(code)), ErrorClass::Other, "{code}");
+            assert_eq!(dial_failure(&io::Error::from_raw_os_error(code)), ErrorClass::OwnFault, "{code}");
         }
     }
 

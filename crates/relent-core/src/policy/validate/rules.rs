@@ -58,6 +58,9 @@ fn rules(field: &str, rules: &Rules) -> Result<(), Invalid> {
         if class == ErrorClass::Lost {
             return refused("nobody saw how the attempt ended, so no rule decides it; retry.max_losses does");
         }
+        if class == ErrorClass::OwnFault {
+            return refused("a fault of our own says nothing about the dependency, so no rule decides it");
+        }
         if answer == Answer::Success {
             return refused("an attempt without an answer is no success; write not_now, throttled or no");
         }
