@@ -40,8 +40,8 @@ pub(super) fn delivered(counts: &Counts, took: Duration) -> String {
         table.row([name.to_owned(), thousands(number), note]);
     };
     row("first try", counts.first_try, "delivered at once".to_owned());
-    let retries = count(counts.most_attempts.saturating_sub(1), "retry").replace("retrys", "retries");
-    let recovered = format!("failed at first, and were delivered after at most {retries}");
+    let recovered =
+        format!("failed at first, and were delivered within {}", count(counts.most_attempts, "attempt"));
     row("recovered", counts.recovered, if counts.recovered > 0 { recovered } else { String::new() });
     row("dead", counts.dead(), "given up with a reason, and kept".to_owned());
     let mut out = format!("2. Delivered, as far as it went, {} later:\n\n{}\n", Brief(took), table.render(3));
@@ -117,8 +117,8 @@ fn recognised(number: u64) -> String {
     match number {
         0 => "\n".to_owned(),
         number => format!(
-            "   {} the receiver had carried out before, its answer too late: it knew the key, and did not do it \
-             twice.\n\n",
+            "   {} of an order that was done already, its answer too late: the receiver knew the key, and did not\n   \
+             do it twice.\n\n",
             count(number, "repeat")
         ),
     }
