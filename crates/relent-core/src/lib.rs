@@ -26,6 +26,8 @@
 extern crate alloc;
 
 mod backoff;
+pub mod breaker;
+pub mod budget;
 mod classify;
 pub mod concurrency;
 mod deadline;
@@ -41,8 +43,11 @@ mod text;
 mod time;
 mod timeline;
 mod verdict;
+pub mod window;
 
 pub use backoff::Backoff;
+pub use breaker::{BreakerPolicy, BreakerState, SlowCalls};
+pub use budget::BudgetPolicy;
 pub use classify::{Answer, Classification, ErrorClass, Observed, Route, RouteRule, Rules, Table};
 pub use concurrency::ConcurrencyPolicy;
 pub use deadline::Deadlines;
@@ -60,3 +65,4 @@ pub use text::{Brief, DurationText, format_duration, parse_duration};
 pub use time::Timestamp;
 pub use timeline::{Step, Timeline, timeline};
 pub use verdict::{Cause, Neutral, Outcome, Sent, Verdict};
+pub use window::Window;

@@ -13,6 +13,7 @@ use core::time::Duration;
 
 #[cfg(feature = "serde")]
 pub use text::PolicyText;
+pub(crate) use validate::curve as valid_curve;
 pub use validate::{Invalid, Warning};
 
 use crate::{

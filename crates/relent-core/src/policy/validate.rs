@@ -160,7 +160,7 @@ impl RetryPolicy {
     }
 }
 
-fn curve(field: &str, curve: &Backoff, max_wait: Duration) -> Result<(), Invalid> {
+pub(crate) fn curve(field: &str, curve: &Backoff, max_wait: Duration) -> Result<(), Invalid> {
     let inside = |name: &str| format!("{field}.{name}");
     let (first, first_field) = match curve {
         Backoff::Constant(wait) => (*wait, inside("wait")),
