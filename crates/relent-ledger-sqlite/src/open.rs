@@ -9,7 +9,7 @@ use std::{
 
 use relent_core::Timestamp;
 use relent_ledger::{Error, ErrorKind};
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior, config::DbConfig};
 
 use crate::{error::sqlite, write};
 
@@ -145,6 +145,9 @@ fn configure(connection: Connection, options: Options) -> rusqlite::Result<Conne
     };
     connection.pragma_update(None, "synchronous", synchronous)?;
     connection.pragma_update(None, "foreign_keys", true)?;
+    // Otherwise SQLite compiles a statement anew whenever a parameter changes that it compared with the
+    // condition of a partial index: a seventh of the writer's time.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
     connection.query_row("PRAGMA journal_size_limit = 67108864", [], |_| Ok(()))?;
     if let Some(pages) = options.max_pages {
