@@ -14,6 +14,8 @@ pub mod loan;
 pub mod quota;
 pub mod ratio;
 pub mod share;
+pub mod traffic;
+mod validate;
 
 use core::time::Duration;
 
@@ -51,15 +53,50 @@ impl Default for BudgetPolicy {
     }
 }
 
-/// The leave to make one retry. It must come to one of three ends: given back before the retry was sent, repaid
-/// when the retry succeeds, or kept.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// The leave to make one retry. It comes to exactly one of three ends, each of which uses it up:
+/// [`BudgetState::on_unsent`] gives it back, [`BudgetState::on_retry_success`] repays it,
+/// [`BudgetState::on_retry_failure`] keeps it.
+///
+/// ```
+/// # use relent_core::{Cause, Timestamp, budget::{BudgetPolicy, BudgetState}};
+/// let mut budget = BudgetState::new(&BudgetPolicy::default());
+/// budget.on_call(Timestamp::ZERO);
+/// let loan = budget.try_retry(Cause::Error, Timestamp::ZERO)?;
+/// budget.on_retry_success(loan, Timestamp::ZERO);
+/// # Ok::<_, relent_core::Refusal>(())
+/// ```
+///
+/// A loan cannot be used twice:
+///
+/// ```compile_fail,E0382
+/// # use relent_core::{Cause, Timestamp, budget::{BudgetPolicy, BudgetState}};
+/// let mut budget = BudgetState::new(&BudgetPolicy::default());
+/// budget.on_call(Timestamp::ZERO);
+/// let loan = budget.try_retry(Cause::Error, Timestamp::ZERO)?;
+/// budget.on_retry_success(loan, Timestamp::ZERO);
+/// budget.on_unsent(loan);
+/// # Ok::<_, relent_core::Refusal>(())
+/// ```
+#[derive(Debug, Eq, PartialEq)]
 #[must_use]
 pub struct Loan {
-    /// What was charged, in thousandths of a token.
-    pub charge: u32,
+    charge: u32,
+    cause: Cause,
+    /// The slice of the window that a ratio counted the retry in; 0 for the other kinds.
+    slice: u64,
+}
+
+impl Loan {
+    /// What was charged, in thousandths of a token; 0 for a kind without tokens, and for gRPC, which charges
+    /// the failure.
+    pub const fn charge_milli(&self) -> u32 {
+        self.charge
+    }
+
     /// The failure that it was taken for.
-    pub cause: Cause,
+    pub const fn cause(&self) -> Cause {
+        self.cause
+    }
 }
 
 /// A budget's state in plain fields: one thread, no atomics, the exact twin of the live one.
@@ -78,7 +115,7 @@ enum Kind {
 }
 
 impl BudgetState {
-    /// A budget as it is before the first call.
+    /// A budget as it is before the first call. The policy is one that [`BudgetPolicy::validate`] lets pass.
     pub fn new(policy: &BudgetPolicy) -> Self {
         let kind = match *policy {
             BudgetPolicy::Loan(policy) => Kind::Loan(policy, loan::LoanState::new(&policy)),
@@ -117,26 +154,26 @@ impl BudgetState {
     /// The refusal of [`Gate::Budget`]. No moment is known at which the answer changes: it changes when
     /// successes return.
     pub fn try_retry(&mut self, cause: Cause, now: Timestamp) -> Result<Loan, Refusal> {
-        let charge = match &mut self.kind {
-            Kind::Loan(policy, state) => state.try_retry(policy, cause, now),
-            Kind::Grpc(policy, tokens) => policy.allows(*tokens).then_some(0),
-            Kind::Ratio(policy, state) => state.try_retry(policy, now).then_some(0),
-            Kind::Share(policy, in_flight) => in_flight.try_retry(policy).then_some(0),
+        let taken = match &mut self.kind {
+            Kind::Loan(policy, state) => state.try_retry(policy, cause, now).map(|charge| (charge, 0)),
+            Kind::Grpc(policy, tokens) => policy.allows(*tokens).then_some((0, 0)),
+            Kind::Ratio(policy, state) => state.try_retry(policy, now).map(|slice| (0, slice)),
+            Kind::Share(policy, in_flight) => in_flight.try_retry(policy).then_some((0, 0)),
             Kind::Quota(policy, tokens) => policy.charge(*tokens, cause).map(|(left, charge)| {
                 *tokens = left;
-                charge
+                (charge, 0)
             }),
         };
-        charge.map(|charge| Loan { charge, cause }).ok_or(REFUSAL)
+        taken.map(|(charge, slice)| Loan { charge, cause, slice }).ok_or(REFUSAL)
     }
 
     /// A loan was not used: its retry was never sent.
-    pub fn on_unsent(&mut self, loan: Loan, now: Timestamp) {
+    pub fn on_unsent(&mut self, loan: Loan) {
         match &mut self.kind {
-            Kind::Loan(policy, state) => state.give_back(policy, loan.charge, now),
-            Kind::Ratio(_, state) => state.give_back(),
-            Kind::Share(_, in_flight) => in_flight.retries = in_flight.retries.saturating_sub(1),
-            Kind::Quota(policy, tokens) => *tokens = policy.after_retry_success(*tokens, loan.charge),
+            Kind::Loan(policy, state) => state.give_back(policy, loan.charge),
+            Kind::Ratio(_, state) => state.give_back(loan.slice),
+            Kind::Share(_, in_flight) => in_flight.on_retry_end(),
+            Kind::Quota(policy, tokens) => *tokens = policy.returned(*tokens, loan.charge),
             Kind::Grpc(..) => {}
         }
     }
@@ -144,39 +181,41 @@ impl BudgetState {
     /// The retry that a loan was for succeeded.
     pub fn on_retry_success(&mut self, loan: Loan, now: Timestamp) {
         match &mut self.kind {
-            Kind::Loan(policy, state) => state.on_retry_success(policy, loan, now),
+            Kind::Loan(policy, state) => state.on_retry_success(policy, loan.charge, loan.cause, now),
             Kind::Grpc(policy, tokens) => *tokens = policy.after_success(*tokens),
-            Kind::Share(_, in_flight) => in_flight.retries = in_flight.retries.saturating_sub(1),
-            Kind::Quota(policy, tokens) => *tokens = policy.after_retry_success(*tokens, loan.charge),
+            Kind::Share(_, in_flight) => in_flight.on_retry_end(),
+            Kind::Quota(policy, tokens) => *tokens = policy.returned(*tokens, loan.charge),
             Kind::Ratio(..) => {}
         }
     }
 
-    /// A retry ended without success; its loan is kept.
+    /// The retry that a loan was for ended without success; the loan is kept. Where it ended in a failure worth
+    /// retrying, [`BudgetState::on_failure`] is told as well.
     pub fn on_retry_failure(&mut self, _loan: Loan) {
         if let Kind::Share(_, in_flight) = &mut self.kind {
-            in_flight.retries = in_flight.retries.saturating_sub(1);
+            in_flight.on_retry_end();
         }
     }
 
-    /// An attempt (the first or a retry) failed in a way worth retrying.
+    /// An attempt (the first or a retry, the last one as well) failed in a way worth retrying. Told before the
+    /// retry is asked for.
     pub fn on_failure(&mut self, _cause: Cause) {
         if let Kind::Grpc(policy, tokens) = &mut self.kind {
             *tokens = policy.after_failure(*tokens);
         }
     }
 
-    /// A call ended, however.
+    /// A call ended, however, and no retry of it is out.
     pub fn on_end(&mut self) {
         if let Kind::Share(_, in_flight) = &mut self.kind {
             in_flight.calls = in_flight.calls.saturating_sub(1);
         }
     }
 
-    /// Thousandths of a token that are left, where the kind has tokens.
-    pub fn tokens_milli(&self) -> Option<u32> {
+    /// Thousandths of a token that are there at `now`, where the kind has tokens.
+    pub fn tokens_milli(&self, now: Timestamp) -> Option<u32> {
         match &self.kind {
-            Kind::Loan(_, state) => Some(state.tokens),
+            Kind::Loan(policy, state) => Some(state.tokens(policy, now)),
             Kind::Grpc(_, tokens) | Kind::Quota(_, tokens) => Some(*tokens),
             Kind::Ratio(..) | Kind::Share(..) => None,
         }

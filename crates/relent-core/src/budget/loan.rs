@@ -7,10 +7,13 @@
 //!
 //! For any pattern of failures:
 //!
-//! 1. failed retries ≤ start + earn × first successes + gain × rescued calls (where a charge is one token);
-//! 2. in an outage, failed retries ≤ the tokens at its start + loans already out: at steady traffic 1.2 seconds'
-//!    worth of calls, however long it lasts;
-//! 3. 0 ≤ tokens ≤ cap.
+//! 1. charges of failed retries ≤ start + earn × first successes + gain × charges of rescued calls;
+//! 2. in an outage, charges of failed retries ≤ the tokens at its start + loans already out: at steady traffic
+//!    1.2 seconds' worth of calls, however long it lasts;
+//! 3. 0 ≤ tokens ≤ what the bucket holds.
+//!
+//! What the bucket holds shrinks while traffic falls silent. Tokens are cut to it whenever they are read, so a
+//! client that returns after a silence does not spend what a busier one had saved.
 //!
 //! It tips at 40 % failing attempts for errors, 24 % for time-outs and 12 % for overload answers (independent
 //! failures, five attempts).
@@ -20,16 +23,16 @@
 //! relent's own. The idea of charging a retry and returning the charge is the AWS SDKs' retry quota; sizing by
 //! recent traffic and interest by cause are not.
 
+use super::traffic::{self, Counted};
 use crate::{time::Timestamp, verdict::Cause};
-
-use super::Loan;
 
 /// The loan budget's numbers, in thousandths of a token.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct LoanPolicy {
     /// Earned by a first attempt that succeeds.
     pub earn_milli: u32,
-    /// Earned, on top of the charge that comes back, by a retry that succeeds after an error.
+    /// The interest: of each token of a charge that comes back, what a retry earns on top that succeeds after
+    /// an error.
     pub gain_milli: u32,
     /// The least that the bucket holds when full.
     pub floor_milli: u32,
@@ -39,7 +42,7 @@ pub struct LoanPolicy {
     pub start_milli: u32,
     /// The charge after an error or a time-out of ours.
     pub charge_milli: u32,
-    /// The charge after an overload answer; never more than the bucket holds.
+    /// The charge after an overload answer; where the bucket is smaller, all that it holds.
     pub throttled_milli: u32,
 }
 
@@ -72,93 +75,47 @@ impl LoanPolicy {
     /// The tokens after a retry was let through, and its charge. `None`: too few are left.
     pub fn lend(&self, tokens: u32, cap: u32, cause: Cause) -> Option<(u32, u32)> {
         let charge = match cause {
-            Cause::Throttled => self.throttled_milli.min(cap),
+            // Never cheaper than an error, even where the bucket is too small for that.
+            Cause::Throttled => self.throttled_milli.min(cap.max(self.charge_milli)),
             Cause::Error | Cause::Timeout | Cause::Lost => self.charge_milli,
         };
-        Some((tokens.checked_sub(charge)?, charge))
+        Some((tokens.min(cap).checked_sub(charge)?, charge))
     }
 
-    /// The tokens after a retry succeeded.
-    pub fn repaid(&self, tokens: u32, cap: u32, loan: Loan) -> u32 {
-        let gain = match loan.cause {
-            Cause::Error => u64::from(loan.charge) * u64::from(self.gain_milli) / 1000,
+    /// The tokens after a retry succeeded that `charge` was taken for.
+    pub fn repaid(&self, tokens: u32, cap: u32, charge: u32, cause: Cause) -> u32 {
+        let gain = match cause {
+            Cause::Error => u64::from(charge) * u64::from(self.gain_milli) / 1000,
             Cause::Timeout | Cause::Throttled | Cause::Lost => 0,
         };
-        let back = loan.charge.saturating_add(u32::try_from(gain).unwrap_or(u32::MAX));
+        let back = charge.saturating_add(u32::try_from(gain).unwrap_or(u32::MAX));
         tokens.saturating_add(back).min(cap)
     }
-}
 
-/// Calls of about the last minute, in two words: this slot of a minute with its calls, and the calls of the slot
-/// before.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Traffic {
-    /// `slot << 32 | calls`.
-    pub word: u64,
-    /// Calls in the slot before `slot`.
-    pub last: u32,
-}
-
-/// What counting one call does to the traffic.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Counted {
-    /// The same slot goes on: add one to the word.
-    SameSlot,
-    /// A new slot begins with this word and this many calls in the slot before.
-    NewSlot {
-        /// The new word.
-        word: u64,
-        /// Calls in the slot before it.
-        last: u32,
-    },
-}
-
-impl Traffic {
-    /// Counting one call at `now`. A clock that went back counts into the present slot.
-    pub fn count(self, now: Timestamp) -> Counted {
-        let (slot, calls) = (self.word >> 32, self.word & CALLS);
-        let present = now.as_nanos() / SLOT;
-        if present <= slot {
-            return Counted::SameSlot;
-        }
-        let last = if present == slot + 1 { u32::try_from(calls).unwrap_or(u32::MAX) } else { 0 };
-        Counted::NewSlot { word: (present << 32) | 1, last }
-    }
-
-    /// Calls within the last minute, in thousandths: this slot's, and of the last slot's the share that is still
-    /// within a minute.
-    pub fn calls_milli(self, now: Timestamp) -> u64 {
-        let (slot, calls) = (self.word >> 32, self.word & CALLS);
-        let present = now.as_nanos() / SLOT;
-        let (calls, last) = match present.saturating_sub(slot) {
-            0 => (calls, u64::from(self.last)),
-            1 => (0, calls),
-            _ => (0, 0),
-        };
-        let left_milli = (SLOT - now.as_nanos() % SLOT) / (SLOT / 1000);
-        calls * 1000 + last * left_milli
+    /// The tokens after a charge came back whose retry was not sent. Not cut to the bucket's size, which takes
+    /// the time to know: the next reader cuts.
+    pub const fn given_back(&self, tokens: u32, charge: u32) -> u32 {
+        tokens.saturating_add(charge)
     }
 }
 
 /// The loan budget in plain fields.
 #[derive(Clone, Copy, Debug)]
-pub struct LoanState {
-    /// Thousandths of a token.
-    pub tokens: u32,
-    /// Calls of the last minute.
-    pub traffic: Traffic,
+pub(super) struct LoanState {
+    tokens: u32,
+    words: [u64; 2],
 }
 
 impl LoanState {
-    /// Before the first call.
-    pub fn new(policy: &LoanPolicy) -> Self {
-        Self { tokens: policy.start_milli, traffic: Traffic::default() }
+    pub(super) const fn new(policy: &LoanPolicy) -> Self {
+        Self { tokens: policy.start_milli, words: [0; 2] }
     }
 
     pub(super) fn on_call(&mut self, now: Timestamp) {
-        match self.traffic.count(now) {
-            Counted::SameSlot => self.traffic.word += 1,
-            Counted::NewSlot { word, last } => self.traffic = Traffic { word, last },
+        let word = &mut self.words[traffic::place(now)];
+        match traffic::count(*word, now) {
+            Counted::SameSlot => *word += 1,
+            Counted::NewSlot(new) => *word = new,
         }
     }
 
@@ -172,19 +129,68 @@ impl LoanState {
         Some(charge)
     }
 
-    pub(super) fn on_retry_success(&mut self, policy: &LoanPolicy, loan: Loan, now: Timestamp) {
-        self.tokens = policy.repaid(self.tokens, self.cap(policy, now), loan);
+    pub(super) fn on_retry_success(
+        &mut self,
+        policy: &LoanPolicy,
+        charge: u32,
+        cause: Cause,
+        now: Timestamp,
+    ) {
+        self.tokens = policy.repaid(self.tokens, self.cap(policy, now), charge, cause);
     }
 
-    pub(super) fn give_back(&mut self, policy: &LoanPolicy, charge: u32, now: Timestamp) {
-        self.tokens = self.tokens.saturating_add(charge).min(self.cap(policy, now));
+    pub(super) const fn give_back(&mut self, policy: &LoanPolicy, charge: u32) {
+        self.tokens = policy.given_back(self.tokens, charge);
+    }
+
+    pub(super) fn tokens(&self, policy: &LoanPolicy, now: Timestamp) -> u32 {
+        self.tokens.min(self.cap(policy, now))
     }
 
     fn cap(&self, policy: &LoanPolicy, now: Timestamp) -> u32 {
-        policy.cap(self.traffic.calls_milli(now))
+        policy.cap(traffic::calls_milli(self.words, now))
     }
 }
 
-/// A slot of traffic: one minute.
-const SLOT: u64 = 60_000_000_000;
-const CALLS: u64 = 0xffff_ffff;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn charges_and_interest_go_by_the_cause() {
+        let policy = LoanPolicy::default();
+        let trip = |cause| {
+            let (left, charge) = policy.lend(10_000, 20_000, cause)?;
+            Some((left, charge, policy.repaid(left, 20_000, charge, cause)))
+        };
+        assert_eq!(trip(Cause::Error), Some((9_000, 1_000, 10_500)));
+        assert_eq!(trip(Cause::Timeout), Some((9_000, 1_000, 10_000)));
+        assert_eq!(trip(Cause::Lost), Some((9_000, 1_000, 10_000)));
+        assert_eq!(trip(Cause::Throttled), Some((5_000, 5_000, 10_000)));
+    }
+
+    #[test]
+    fn an_overload_answer_costs_a_small_bucket_all_it_holds_and_never_less_than_an_error() {
+        let policy = LoanPolicy::default();
+        assert_eq!(policy.lend(3_000, 3_000, Cause::Throttled), Some((0, 3_000)));
+        assert_eq!(policy.lend(2_999, 3_000, Cause::Throttled), None);
+        assert_eq!(policy.lend(400, 400, Cause::Throttled), None, "not for 0.4 of a token");
+    }
+
+    #[test]
+    fn tokens_that_the_bucket_no_longer_holds_are_not_lent() {
+        let policy = LoanPolicy::default();
+        assert_eq!(policy.lend(120_000, 3_000, Cause::Error), Some((2_000, 1_000)));
+        assert_eq!(policy.after_first_success(120_000, 3_000), 3_000);
+        assert_eq!(policy.repaid(120_000, 3_000, 1_000, Cause::Error), 3_000);
+    }
+
+    #[test]
+    fn the_bucket_is_sized_by_the_minute_and_never_below_the_floor() {
+        let policy = LoanPolicy::default();
+        assert_eq!(policy.cap(0), 3_000);
+        assert_eq!(policy.cap(150_000), 3_000);
+        assert_eq!(policy.cap(6_000_000), 120_000, "100 calls a second: 1.2 seconds' worth");
+        assert_eq!(policy.cap(u64::MAX), u32::MAX);
+    }
+}

@@ -56,4 +56,28 @@ impl InFlight {
         self.retries += u32::from(allowed);
         allowed
     }
+
+    pub(super) const fn on_retry_end(&mut self) {
+        self.retries = self.retries.saturating_sub(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fifth_of_what_is_in_flight_may_be_retries_and_three_always() {
+        let envoy = SharePolicy::default();
+        let most = |calls| (0..1000).find(|retries| !envoy.allows(InFlight { calls, retries: *retries }));
+        for (calls, expected) in [(0, 3), (1, 3), (19, 3), (20, 4), (24, 4), (25, 5), (1000, 200)] {
+            assert_eq!(most(calls), Some(expected), "{calls} calls in flight");
+        }
+    }
+
+    #[test]
+    fn a_word_holds_both_counts() {
+        let in_flight = InFlight { calls: u32::MAX, retries: 7 };
+        assert_eq!(InFlight::unpack(in_flight.pack()), in_flight);
+    }
 }
