@@ -3,14 +3,16 @@
  *
  * Loaded with LD_PRELOAD. After each fsync or fdatasync that succeeded on a file directly in LASTSYNC_DATA, and
  * before the call returns, the file's content is copied to LASTSYNC_COPIES under the same name (written aside
- * and renamed, so that a copy is whole at any moment). A power cut then is: kill the process, put the copies in
- * place of the files, and drop what has no copy, since it was never synced.
+ * and renamed, so that a copy is whole at any moment). A file that was removed keeps its copy until the folder
+ * is synced. A power cut then is: kill the process, put the copies in place of the files, and drop what has no
+ * copy, since it was never synced.
  *
  * The copy is made through the file's own descriptor: to open and close the file once more would drop the
  * process's POSIX locks on it. sync_file_range and msync promise nothing about a power cut and are let through
  * without a copy. A fault of the shim itself ends the process, so that it never looks like a loss.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -30,16 +32,16 @@ static void give_up(const char *what, const char *name)
     abort();
 }
 
-/* The name of a regular file directly in the data folder, or NULL. */
-static const char *name_in_folder(int fd, char *path, size_t size)
+/* The path of an open file below the data folder, from the folder on: "" for the folder itself, "/name" for a
+ * file in it. NULL for everything else. */
+static const char *below_folder(int fd, char *path, size_t size)
 {
     const char *folder = getenv("LASTSYNC_DATA");
-    struct stat about;
     char link[64];
     ssize_t length;
     size_t prefix;
 
-    if (!folder || fstat(fd, &about) != 0 || !S_ISREG(about.st_mode) || about.st_nlink == 0)
+    if (!folder)
         return NULL;
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     length = readlink(link, path, size - 1);
@@ -47,9 +49,9 @@ static const char *name_in_folder(int fd, char *path, size_t size)
         give_up("readlink", link);
     path[length] = '\0';
     prefix = strlen(folder);
-    if (strncmp(path, folder, prefix) != 0 || path[prefix] != '/' || strchr(path + prefix + 1, '/'))
+    if (strncmp(path, folder, prefix) != 0 || (path[prefix] != '/' && path[prefix] != '\0'))
         return NULL;
-    return path + prefix + 1;
+    return path + prefix;
 }
 
 static void copy(int from, int to, const char *name)
@@ -77,29 +79,63 @@ static void copy(int from, int to, const char *name)
         give_up("read", name);
 }
 
-static void keep(int fd)
+/* What is kept of a file at its sync. */
+static void keep(int fd, const char *path, const char *name, const char *copies)
 {
-    char path[PATH_MAX], aside[PATH_MAX], copied[PATH_MAX];
-    const char *copies = getenv("LASTSYNC_COPIES");
-    const char *name = name_in_folder(fd, path, sizeof path);
+    char aside[PATH_MAX], copied[PATH_MAX];
     int from = fd, to;
 
-    if (!name || !copies)
-        return;
     snprintf(aside, sizeof aside, "%s/.aside", copies);
     snprintf(copied, sizeof copied, "%s/%s", copies, name);
     if ((fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY && (from = open(path, O_RDONLY | O_CLOEXEC)) < 0)
         give_up("open", name);
-    pthread_mutex_lock(&lock);
     to = open(aside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (to < 0)
         give_up("create the copy of", name);
     copy(from, to, name);
     if (close(to) != 0 || rename(aside, copied) != 0)
         give_up("keep the copy of", name);
-    pthread_mutex_unlock(&lock);
     if (from != fd)
         close(from);
+}
+
+/* What was removed from the folder before its sync is gone for good. */
+static void forget_removed(const char *folder, const char *copies)
+{
+    char path[PATH_MAX];
+    struct dirent *entry;
+    DIR *list = opendir(copies);
+
+    if (!list)
+        give_up("list", copies);
+    while ((entry = readdir(list)) != NULL) {
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        if (access(path, F_OK) == 0)
+            continue;
+        snprintf(path, sizeof path, "%s/%s", copies, entry->d_name);
+        if (unlink(path) != 0)
+            give_up("remove the copy of", entry->d_name);
+    }
+    closedir(list);
+}
+
+static void synced(int fd)
+{
+    char path[PATH_MAX];
+    const char *copies = getenv("LASTSYNC_COPIES");
+    const char *below = below_folder(fd, path, sizeof path);
+    struct stat about;
+
+    if (!copies || !below || fstat(fd, &about) != 0 || about.st_nlink == 0)
+        return;
+    pthread_mutex_lock(&lock);
+    if (S_ISDIR(about.st_mode) && *below == '\0')
+        forget_removed(path, copies);
+    else if (S_ISREG(about.st_mode) && *below == '/' && !strchr(below + 1, '/'))
+        keep(fd, path, below + 1, copies);
+    pthread_mutex_unlock(&lock);
 }
 
 static int sync_with(const char *symbol, int fd)
@@ -112,7 +148,7 @@ static int sync_with(const char *symbol, int fd)
     done = real(fd);
     error = errno;
     if (done == 0)
-        keep(fd);
+        synced(fd);
     errno = error;
     return done;
 }

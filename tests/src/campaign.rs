@@ -6,7 +6,7 @@ use std::{
     net::SocketAddr,
     sync::{
         Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
     time::Duration,
@@ -89,6 +89,7 @@ impl Campaign {
         server.restart();
         let desk = Desk::new(&server);
         let accepted = thread::scope(|scope| {
+            let closing = Closing(&desk);
             let senders: Vec<_> = (0..SENDERS)
                 .map(|first| {
                     let (desk, receiver) = (&desk, &receiver);
@@ -105,7 +106,10 @@ impl Campaign {
                 desk.move_to(&server);
             }
             desk.allow(self.messages);
-            senders.into_iter().flat_map(|sender| sender.join().expect("a sender panicked")).collect()
+            let accepted =
+                senders.into_iter().flat_map(|sender| sender.join().expect("a sender panicked")).collect();
+            drop(closing);
+            accepted
         });
         server.wait_until_idle(IDLE_WITHIN);
         let kills = desk.kills.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -139,15 +143,34 @@ struct Desk {
     allowed: AtomicUsize,
     at: Mutex<(SocketAddr, String)>,
     kills: Mutex<Vec<u64>>,
+    closed: AtomicBool,
+}
+
+/// Sends the senders home when it is dropped: when the run fails, they need not wait for a server that is gone.
+struct Closing<'a>(&'a Desk);
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        self.0.closed.store(true, Ordering::SeqCst);
+    }
 }
 
 impl Desk {
     fn new(server: &Server) -> Self {
-        Self { allowed: AtomicUsize::new(0), at: Mutex::new(server.endpoint()), kills: Mutex::default() }
+        Self {
+            allowed: AtomicUsize::new(0),
+            at: Mutex::new(server.endpoint()),
+            kills: Mutex::default(),
+            closed: AtomicBool::new(false),
+        }
     }
 
     fn allow(&self, messages: usize) {
         self.allowed.store(messages, Ordering::SeqCst);
+    }
+
+    fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
     }
 
     fn move_to(&self, server: &Server) {
@@ -165,17 +188,20 @@ fn send(desk: &Desk, to: &Receiver, numbers: impl Iterator<Item = usize>) -> Vec
     let mut client = desk.client();
     let mut accepted = Vec::new();
     for number in numbers {
-        while number >= desk.allowed.load(Ordering::SeqCst) {
+        while number >= desk.allowed.load(Ordering::SeqCst) && !desk.is_closed() {
             wall::sleep(Duration::from_millis(2));
         }
         let message = json!({
             "url": to.url(&path_of(number)), "key": key_of(number), "body": body_of(number), "policy": "quick",
         });
         let message = message.to_string();
-        let id = wall::eventually("an acceptance", IDLE_WITHIN, || {
+        let told = wall::eventually("an acceptance", IDLE_WITHIN, || {
+            if desk.is_closed() {
+                return Some(None);
+            }
             match client.send("POST", "/v1/messages", Some(message.as_bytes())) {
                 Ok(reply) if matches!(reply.status, 200 | 201) => {
-                    Some(reply.json()["id"].as_str()?.to_string())
+                    Some(Some(reply.json()["id"].as_str().expect("an id").to_string()))
                 }
                 Ok(reply) if reply.status == 503 => None,
                 Ok(reply) => panic!("{}: {}", reply.status, reply.text()),
@@ -186,6 +212,7 @@ fn send(desk: &Desk, to: &Receiver, numbers: impl Iterator<Item = usize>) -> Vec
                 }
             }
         });
+        let Some(id) = told else { break };
         accepted.push((number, id));
     }
     accepted

@@ -125,5 +125,12 @@ mod tests {
         run("dd if=/dev/null of=relent.db conv=fdatasync");
         disk.restore(data.path());
         assert_eq!(fs::read(data.path().join("relent.db")).unwrap(), b"", "an empty file has a copy too");
+
+        run("rm relent.db");
+        disk.restore(data.path());
+        assert!(data.path().join("relent.db").exists(), "its removal was never synced");
+        run("rm relent.db; sync .");
+        disk.restore(data.path());
+        assert!(!data.path().join("relent.db").exists(), "its removal was synced");
     }
 }
