@@ -156,7 +156,7 @@ async fn finished_work_is_recorded_when_the_store_is_back_and_not_done_again() {
     while world.sent_at(SHOP).len() == 1 && world.clock.now().since(START) < secs(20) {
         failures += 1;
         world.until(failures, |event| *event == Event::LedgerFailed).await;
-        world.clock.until_asleep(1).await;
+        world.asleep(1).await;
         world.clock.advance_to_next();
     }
     assert!(failures < 15, "it backs off: {failures}");
@@ -175,7 +175,7 @@ async fn a_store_that_gives_nothing_out_is_asked_ever_more_rarely() {
     let id = world.accept(order()).await;
     for failures in 1..=20 {
         world.until(failures, |event| *event == Event::LedgerFailed).await;
-        world.clock.until_asleep(1).await;
+        world.asleep(1).await;
         world.clock.advance_to_next();
     }
     let passed = world.clock.now().since(START);

@@ -47,7 +47,7 @@ async fn an_attempt_that_outlasts_the_drain_time_is_cut_off_and_not_counted() {
     world.receiver.until(1, SHOP).await;
     let stopped = world.shut_down();
     let stopped = tokio::spawn(stopped);
-    world.clock.until_asleep(2).await; // the attempt and the drain
+    world.asleep(2).await; // the attempt and the drain
     world.clock.advance(secs(10));
     let report = stopped.await.unwrap();
     assert_eq!(report, RunReport { attempts: 1, deferred: 1, ..RunReport::default() });
@@ -74,7 +74,7 @@ async fn an_unsafe_attempt_that_is_cut_off_goes_to_a_person() {
     let id = world.accept(Submission { repeat: Some(Idempotency::Unsafe), ..order() }).await;
     world.receiver.until(1, SHOP).await;
     let stopped = tokio::spawn(world.shut_down());
-    world.clock.until_asleep(2).await;
+    world.asleep(2).await;
     world.clock.advance(secs(10));
     assert_eq!(stopped.await.unwrap().dead, 1);
     assert_eq!(world.ended(id, 1).await, (State::Dead, StopReason::Ambiguous));
@@ -89,7 +89,7 @@ async fn an_answer_that_comes_with_the_cut_counts() {
     let id = world.accept(order()).await;
     world.receiver.until(1, SHOP).await;
     let stopped = tokio::spawn(world.shut_down());
-    world.clock.until_asleep(2).await;
+    world.asleep(2).await;
     world.clock.advance(secs(10));
     assert_eq!(stopped.await.unwrap().delivered, 1);
     assert_eq!(world.message(id).await.summary.state, State::Delivered);
@@ -117,7 +117,7 @@ async fn what_was_claimed_and_not_begun_is_put_back_as_it_was() {
     assert_eq!((before.summary.state, before.summary.attempts), (State::InFlight, 0));
 
     let stopped = tokio::spawn(world.shut_down());
-    world.clock.until_asleep(3).await; // two attempts and the drain
+    world.asleep(3).await; // two attempts and the drain
     world.clock.advance(secs(10));
     let report = stopped.await.unwrap();
     assert_eq!((report.left, report.deferred, report.attempts), (1, 2, 3));
@@ -134,7 +134,7 @@ async fn work_that_the_store_will_not_record_before_the_end_is_unknown_afterward
     let id = world.accept(order()).await;
     world.until(1, |event| *event == Event::LedgerFailed).await;
     let stopped = tokio::spawn(world.shut_down());
-    world.clock.until_asleep(2).await; // the pause and the drain
+    world.asleep(2).await; // the pause and the drain
     world.clock.advance(secs(10));
     let report = stopped.await.unwrap();
     assert_eq!(report, RunReport { attempts: 1, unsettled: 1, ..RunReport::default() });

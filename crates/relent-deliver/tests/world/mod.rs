@@ -291,6 +291,11 @@ impl World {
         wait
     }
 
+    /// Waits until so many sleep on the clock.
+    pub async fn asleep(&self, count: usize) {
+        soon(self.clock.until_asleep(count)).await;
+    }
+
     /// Sends a message elsewhere and waits for its delivery: whatever was due before has been looked at by then.
     pub async fn probe(&self) {
         let id = self.accept(Submission::new("http://probe.example/")).await;
