@@ -15,7 +15,7 @@ fn a_submission_that_cannot_be_is_refused_by_field_and_nothing_is_stored() {
     for (body, status, field, says) in [
         (r#"{"url": "#.to_owned(), 400, "body", "line 1 column"),
         ("not json".to_owned(), 400, "body", "not JSON"),
-        (json!([url]).to_string(), 422, "", "object"),
+        (json!([url]).to_string(), 422, "body", "object"),
         (json!({}).to_string(), 422, "url", "missing"),
         (json!({"url": 7}).to_string(), 422, "url", "expected a string"),
         (json!({"url": "not a url"}).to_string(), 422, "url", "url"),

@@ -2,7 +2,7 @@
 
 mod host;
 
-use std::{fs, process::Command};
+use std::{fs, path::Path, process::Command};
 
 use host::{Host, exchange, serve, serve_on};
 use serde_json::json;
@@ -32,7 +32,9 @@ fn the_first_start_makes_a_token_that_its_owner_alone_can_read() {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
-        assert_eq!(fs::metadata(data.join("token")).unwrap().permissions().mode() & 0o777, 0o600);
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&data.join("token")), 0o600);
+        assert_eq!(mode(&data), 0o700, "nobody else reads what messages carry");
     }
     let line = host.log_lines().into_iter().find(|line| line["message"] == "relent serves").unwrap();
     assert_eq!(line["address"], json!(format!("http://{}", host.address)));
@@ -103,7 +105,7 @@ fn the_printed_settings_read_back_to_the_same() {
     assert_eq!(printed.code, Some(0), "{}", printed.stderr);
     assert!(!data.exists(), "printing starts nothing");
     fs::write(&file, format!("{}\n[policies.orders.retry]\nmax_attempts = 7\n", printed.stdout)).unwrap();
-    let print = |file: &std::path::Path| {
+    let print = |file: &Path| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_relent"));
         run(command.args(["serve", "--print-config", "--config"]).arg(file))
     };

@@ -7,7 +7,7 @@ use std::sync::{
 
 use relent::{Timestamp, UnixClock};
 use relent_deliver::{Deliverer, HttpClient, IntakeLimits, Observe as _, Policies};
-use relent_ledger::Ledger;
+use relent_ledger::{ErrorKind, Ledger};
 
 use super::{problem::Problem, token::Token, watch::Watch};
 
@@ -41,9 +41,12 @@ pub(super) struct App {
 }
 
 impl App {
-    /// What a client is told of a failure of the ledger, which is counted and logged in full.
+    /// What a client is told of a failure of the ledger, which is counted and logged in full; that it closes at
+    /// the end is none.
     pub(super) fn failed(&self, error: relent_ledger::Error) -> Problem {
-        self.watch.ledger_failed(&error);
+        if error.kind() != ErrorKind::Closed {
+            self.watch.ledger_failed(&error);
+        }
         error.into()
     }
 }

@@ -126,7 +126,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<SubmissionText, Problem> {
     if bytes.trim_ascii_start().first().is_some_and(|byte| *byte != b'{') {
         // A struct may also be read from an array, by position; nobody should rely on it.
         serde_json::from_slice::<serde::de::IgnoredAny>(bytes).map_err(|error| bad_json(&error))?;
-        return Err(Problem::invalid("", "the body must be a JSON object"));
+        return Err(Problem::invalid("body", "the body must be a JSON object"));
     }
     serde_json::from_slice(bytes).map_err(|error| match error.is_data() {
         true => wrong_field(bytes),
@@ -142,13 +142,13 @@ fn bad_json(error: &serde_json::Error) -> Problem {
 fn wrong_field(bytes: &[u8]) -> Problem {
     let mut json = serde_json::Deserializer::from_slice(bytes);
     match serde_path_to_error::deserialize::<_, SubmissionText>(&mut json) {
-        Ok(_) => Problem::invalid("", "the body is not a submission"),
+        Ok(_) => Problem::invalid("body", "the body is not a submission"),
         Err(error) => {
-            let field = error.path().to_string();
-            Problem::invalid(
-                if field == "." { "" } else { &field },
-                with_suggestion(&error.inner().to_string()),
-            )
+            let (path, said) = (error.path().to_string(), error.inner().to_string());
+            // Of a field that is there twice serde says the name, and the path of what it is in.
+            let twice = || said.strip_prefix("duplicate field `").and_then(|rest| rest.split('`').next());
+            let field = if path == "." { twice().unwrap_or("body") } else { &path };
+            Problem::invalid(field, with_suggestion(&said))
         }
     }
 }
@@ -248,10 +248,11 @@ mod tests {
         for (json, status, field, says) in [
             ("{", 400, "body", "line 1 column 1"),
             ("", 400, "body", "EOF"),
-            ("[\"http://a/\"]", 422, "", "must be a JSON object"),
+            ("[\"http://a/\"]", 422, "body", "must be a JSON object"),
             ("[1", 400, "body", "EOF"),
             ("{} {}", 400, "body", "trailing"),
             ("{}", 422, "url", "missing"),
+            ("{\"url\": \"a\", \"url\": \"b\"}", 422, "url", "duplicate field"),
             ("{\"url\": 7}", 422, "url", "expected a string"),
             ("{\"url\": \"http://a/\", \"dead_line\": \"1h\"}", 422, "dead_line", "did you mean `deadline`?"),
             ("{\"url\": \"http://a/\", \"headers\": {\"a\": 1}}", 422, "headers.a", "a string or an array"),

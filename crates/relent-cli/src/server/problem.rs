@@ -92,6 +92,7 @@ impl From<relent_ledger::Error> for Problem {
             ErrorKind::Corrupt => {
                 Self::new(Kind::Internal, format!("what is stored cannot be read: {error}"))
             }
+            ErrorKind::Misuse => Self::new(Kind::Internal, format!("this cannot be stored: {error}")),
             _ => Self::new(Kind::StoreUnavailable, "the store does not answer; come back later"),
         }
     }

@@ -164,15 +164,34 @@ fn open(settings: &Settings, clock: &UnixClock) -> anyhow::Result<SqliteLedger> 
         Synchronous::Off => Sync::Off,
     };
     let options = Options::default().with_synchronous(synchronous);
-    SqliteLedger::open(&settings.data, options, clock.now()).map_err(|error| {
-        let data = settings.data.display();
-        match error.kind() {
-            ErrorKind::Owned => anyhow::Error::new(error).context(format!(
+    let is_new = !settings.data.exists();
+    let data = settings.data.display();
+    let ledger = SqliteLedger::open(&settings.data, options, clock.now()).map_err(|error| {
+        let is_owned = error.kind() == ErrorKind::Owned;
+        anyhow::Error::new(error).context(match is_owned {
+            true => format!(
                 "another server runs on {data}; stop it, or give this one a folder of its own with --data"
-            )),
-            _ => anyhow::Error::new(error).context(format!("the store in {data} does not open")),
-        }
-    })
+            ),
+            false => format!("the store in {data} does not open"),
+        })
+    })?;
+    if is_new {
+        keep_to_ourselves(&settings.data).with_context(|| format!("cannot protect {data}"))?;
+    }
+    Ok(ledger)
+}
+
+/// Messages carry what their senders keep secret, so nobody else on the machine looks into a folder that we made.
+/// One that was there is its maker's to protect.
+#[cfg(unix)]
+fn keep_to_ourselves(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))
+}
+
+#[cfg(not(unix))]
+fn keep_to_ourselves(_folder: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 fn client_settings(settings: &Settings) -> ClientSettings {
