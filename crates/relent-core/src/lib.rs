@@ -35,6 +35,7 @@ mod decision;
 mod history;
 mod jitter;
 mod policy;
+mod preset;
 pub mod rate;
 mod retry;
 mod script;
@@ -56,7 +57,8 @@ pub use history::{History, Idempotency, Nesting, Unreadable};
 pub use jitter::Jitter;
 #[cfg(feature = "serde")]
 pub use policy::PolicyText;
-pub use policy::{Invalid, Policy, Preset, Warning};
+pub use policy::{Gates, Invalid, Policy, Warning};
+pub use preset::Preset;
 pub use rate::RatePolicy;
 pub use retry::{Over, RetryPolicy, ServerWait, ServerWaitMode};
 pub use script::{Script, ScriptedOutcome, parse_script};

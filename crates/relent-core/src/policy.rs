@@ -3,7 +3,7 @@
 //! It is a struct of named slots in one fixed order, not a nest of closures, so it can be written in TOML,
 //! printed, compared and simulated, and never composed in the wrong order. The order, outermost first:
 //! upstream deadline, total time-out, admission, retry, budget, per-attempt rate and concurrency, breaker,
-//! attempt time-out.
+//! attempt time-out. The slots of [`Policy`] stand in that order.
 
 #[cfg(feature = "serde")]
 mod text;
@@ -18,63 +18,61 @@ pub use validate::{Invalid, Warning};
 
 use crate::{
     backoff::Backoff,
+    breaker::BreakerPolicy,
+    budget::BudgetPolicy,
     classify::{Classification, Table},
+    concurrency::ConcurrencyPolicy,
     deadline::Deadlines,
-    decision::names,
     history::{History, Idempotency},
     jitter::Jitter,
+    rate::RatePolicy,
     retry::{Over, RetryPolicy, ServerWait, ServerWaitMode},
     time::Timestamp,
 };
 
-/// A whole policy for one dependency.
+/// A whole policy for one dependency, its slots from the outermost to the innermost.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Policy {
     /// Whether calls are safe to repeat, unless a call says otherwise.
     pub repeat: Idempotency,
-    /// Bounds one physical call.
-    pub attempt_timeout: Duration,
     /// Bounds all attempts and waits of one logical call, from its start.
     pub total_timeout: Option<Duration>,
     /// Bounds durable work, from its acceptance.
     pub business_deadline: Option<Duration>,
+    /// What a call must pass once, before its first attempt.
+    pub admission: Gates,
     /// When to try again.
     pub retry: RetryPolicy,
+    /// How much of the traffic may be retries. `None`: as much as the retry policy wants.
+    pub budget: Option<BudgetPolicy>,
+    /// What each attempt must pass, the first like the others.
+    pub attempt: Gates,
+    /// When the dependency is left alone. `None`: never.
+    pub breaker: Option<BreakerPolicy>,
+    /// Bounds one physical call.
+    pub attempt_timeout: Duration,
     /// What says "not now".
     pub classify: Classification,
 }
 
-/// A policy with a name of its own.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[non_exhaustive]
-pub enum Preset {
-    /// For a caller who waits.
-    Default,
-    /// For durable work.
-    Durable,
-}
-
-names!(Preset { Default => "default", Durable => "durable" });
-
-impl Preset {
-    /// The policy.
-    pub fn policy(self) -> Policy {
-        match self {
-            Self::Default => Policy::live(),
-            Self::Durable => Policy::durable(),
-        }
-    }
+/// The two limits that may stand at a place in the pipeline. By default neither does.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub struct Gates {
+    /// How many may be in flight at once, and how many may wait.
+    pub concurrency: Option<ConcurrencyPolicy>,
+    /// How many may begin in a time.
+    pub rate: Option<RatePolicy>,
 }
 
 impl Policy {
     /// The default for a caller who waits: five attempts, full jitter under 200 ms doubling to 10 s, 2 s an
-    /// attempt, 5 s in all, hints over 60 s stop, and nothing unsafe repeated.
+    /// attempt, 5 s in all, hints over 60 s stop, nothing unsafe repeated, and the loan budget over all calls.
     pub fn live() -> Self {
         Self {
             repeat: Idempotency::Unsafe,
-            attempt_timeout: Duration::from_secs(2),
             total_timeout: Some(Duration::from_secs(5)),
             business_deadline: None,
+            admission: Gates::default(),
             retry: RetryPolicy {
                 max_attempts: Some(5),
                 backoff: Backoff::Exponential {
@@ -94,17 +92,21 @@ impl Policy {
                 reserve: Duration::ZERO,
                 max_losses: 3,
             },
+            budget: Some(BudgetPolicy::default()),
+            attempt: Gates::default(),
+            breaker: None,
+            attempt_timeout: Duration::from_secs(2),
             classify: Classification::new(Table::Documents),
         }
     }
 
     /// The default for durable work: attempts without limit within three days, full jitter under 5 s growing
-    /// fourfold to 6 h (about thirty fit), 15 s an attempt, hints clamped at 24 h, three losses rescued.
+    /// fourfold to 6 h (about thirty fit), 15 s an attempt, hints clamped at 24 h, three losses rescued, and the
+    /// loan budget, which delivery does not ask yet.
     pub fn durable() -> Self {
         let live = Self::live();
         Self {
             repeat: Idempotency::Keyed,
-            attempt_timeout: Duration::from_secs(15),
             total_timeout: None,
             business_deadline: Some(3 * DAY),
             retry: RetryPolicy {
@@ -117,7 +119,9 @@ impl Policy {
                 server_wait: ServerWait { mode: ServerWaitMode::Above, limit: DAY, over: Over::Clamp },
                 ..live.retry
             },
+            attempt_timeout: Duration::from_secs(15),
             classify: Classification::new(Table::Webhook),
+            ..live
         }
     }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use relent_core::{
-    Answer, Backoff, Classification, ErrorClass, Idempotency, Jitter, Observed, Over, Policy, Preset,
-    RetryPolicy, Sent, ServerWait, ServerWaitMode, Table,
+    Answer, Backoff, BudgetPolicy, Classification, ErrorClass, Gates, Idempotency, Jitter, Observed, Over,
+    Policy, Preset, RetryPolicy, Sent, ServerWait, ServerWaitMode, Table, budget::LoanPolicy,
 };
 
 const fn secs(secs: u64) -> Duration {
@@ -12,6 +12,17 @@ const fn secs(secs: u64) -> Duration {
 }
 
 const HOUR: Duration = secs(3600);
+
+/// In thousandths of a token.
+const LOAN: BudgetPolicy = BudgetPolicy::Loan(LoanPolicy {
+    earn_milli: 100,
+    gain_milli: 500,
+    floor_milli: 3_000,
+    per_call_milli: 20,
+    start_milli: 1_000,
+    charge_milli: 1_000,
+    throttled_milli: 5_000,
+});
 
 #[test]
 fn the_default_is_the_loop_of_a_caller_who_waits() {
@@ -35,6 +46,10 @@ fn the_default_is_the_loop_of_a_caller_who_waits() {
             reserve: Duration::ZERO,
             max_losses: 3,
         },
+        admission: Gates { concurrency: None, rate: None },
+        budget: Some(LOAN),
+        attempt: Gates { concurrency: None, rate: None },
+        breaker: None,
         classify: Classification::new(Table::Documents),
     };
     assert_eq!(Policy::live(), expected);
@@ -60,6 +75,10 @@ fn the_durable_default_has_three_days_of_patience() {
             reserve: Duration::ZERO,
             max_losses: 3,
         },
+        admission: Gates::default(),
+        budget: Some(LOAN),
+        attempt: Gates::default(),
+        breaker: None,
         classify: Classification::new(Table::Webhook),
     };
     assert_eq!(Policy::durable(), expected);

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use relent_core::{
-    Answer, Backoff, Classification, ErrorClass, Idempotency, Jitter, Observed, Over, Policy, PolicyText,
-    Route, RouteRule, Rules, ServerWait, ServerWaitMode, Table,
+    Answer, Backoff, BudgetPolicy, Classification, ErrorClass, Gates, Idempotency, Jitter, Observed, Over,
+    Policy, PolicyText, Route, RouteRule, Rules, ServerWait, ServerWaitMode, Table,
 };
 
 const fn ms(millis: u64) -> Duration {
@@ -64,6 +64,10 @@ fn every_field_means_what_it_says() {
         attempt_timeout: ms(1500),
         total_timeout: None,
         business_deadline: Some(Duration::from_secs(3 * 86_400)),
+        admission: Gates::default(),
+        budget: Some(BudgetPolicy::default()),
+        attempt: Gates::default(),
+        breaker: None,
         retry: relent_core::RetryPolicy {
             max_attempts: None,
             min_attempt: ms(50),

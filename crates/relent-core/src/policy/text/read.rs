@@ -10,7 +10,8 @@ use crate::{
     classify::{Answer, Classification, ErrorClass, RouteRule, Rules, Table},
     history::Idempotency,
     jitter::Jitter,
-    policy::{Invalid, Policy, Preset},
+    policy::{Invalid, Policy},
+    preset::Preset,
     retry::{Over, RetryPolicy, ServerWait, ServerWaitMode},
     text::parse_duration,
 };
