@@ -62,10 +62,12 @@ mod call;
 mod calls;
 mod classify;
 mod clock;
+pub mod control;
 mod error;
 mod pipeline;
 mod report;
 mod run;
+mod sync;
 
 pub use relent_core;
 pub use relent_core::*;

@@ -1,0 +1,8 @@
+//! The controls in force: what the core decides in pure functions, kept in atomics for live calls.
+//!
+//! No control reads a clock, sleeps or calls anybody with a lock held; each may be used by itself or shared by
+//! several pipelines.
+
+pub mod budget;
+
+pub use budget::Budget;
