@@ -1,0 +1,206 @@
+//! What the handles of a breaker share, and the two questions that every call asks.
+
+use relent_core::{
+    BreakerPolicy, Refusal, Timestamp,
+    breaker::{CHANGING, Mode, Phase, Probe, Recorded, Slot, Standing, Status, Tally, Ticket, next_place},
+    window::{Counts, Grade, Mark},
+};
+
+use crate::{
+    control::window::{Counters, Epoch, Line, Moment, Tagged},
+    sync::atomic::{AtomicU64, Ordering, fence},
+};
+
+/// The breaker itself.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) policy: BreakerPolicy,
+    pub(super) seed: u64,
+    /// A [`Phase`]: read by every call, written only when the mode changes.
+    pub(super) state: AtomicU64,
+    /// Until when it is open, in nanoseconds; belongs to the state while that is open and settled.
+    pub(super) until: AtomicU64,
+    /// A [`Slot`] for each probe; they belong to the state while that is half-open and settled.
+    pub(super) slots: Box<[AtomicU64]>,
+    /// Failures in a row.
+    row: Line<Tagged>,
+    window: Counters,
+}
+
+impl Shared {
+    pub(super) fn new(policy: BreakerPolicy, seed: u64) -> Self {
+        let window = if policy.has_rates() { Counters::new(policy.window) } else { Counters::Off };
+        Self {
+            seed,
+            state: AtomicU64::new(Phase::START.word()),
+            until: AtomicU64::new(0),
+            slots: (0..policy.probes).map(|_| AtomicU64::new(Slot::FREE.word())).collect(),
+            row: Line(Tagged::new()),
+            window,
+            policy,
+        }
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        Phase::from_word(self.state.load(Ordering::Acquire))
+    }
+
+    #[inline]
+    pub(super) fn admit(&self, clock: impl FnOnce() -> Timestamp) -> Result<Ticket, Refusal> {
+        let phase = self.phase();
+        match phase.standing() {
+            Standing::Settled(Mode::Closed | Mode::ForcedClosed | Mode::ObserveOnly) => Ok(plain(phase)),
+            Standing::Settled(Mode::Isolated) => Err(self.policy.isolated()),
+            _ => self.admit_at(clock()),
+        }
+    }
+
+    fn admit_at(&self, now: Timestamp) -> Result<Ticket, Refusal> {
+        loop {
+            let phase = self.phase();
+            let admitted = match phase.standing() {
+                Standing::Settled(Mode::Open) => {
+                    let until = Timestamp::from_nanos(self.until.load(Ordering::Acquire));
+                    if now < until {
+                        return Err(self.policy.refusal(until, now));
+                    }
+                    self.half_open(phase, now).map(Ok)
+                }
+                Standing::Settled(Mode::HalfOpen) => self.probe(phase, now),
+                Standing::Settled(Mode::Isolated) => return Err(self.policy.isolated()),
+                Standing::Settled(Mode::Closed | Mode::ForcedClosed | Mode::ObserveOnly) => {
+                    return Ok(plain(phase));
+                }
+                Standing::Opening | Standing::HalfOpening => return Err(CHANGING),
+            };
+            if let Some(admitted) = admitted {
+                return admitted;
+            }
+            // Another thread changed the mode meanwhile; it got on, and this one looks again.
+        }
+    }
+
+    /// Takes a place for a probe. `None`: the breaker has moved on.
+    fn probe(&self, phase: Phase, now: Timestamp) -> Option<Result<Ticket, Refusal>> {
+        let lease = self.lease(phase, now);
+        loop {
+            let Some((place, seen)) = next_place(self.places(), now) else {
+                let tally = Tally::of(self.places());
+                return (self.phase() == phase).then(|| Err(self.policy.all_lent(tally, now)));
+            };
+            let slot = &self.slots[usize::from(place)];
+            if slot.compare_exchange(seen.word(), lease.word(), Ordering::AcqRel, Ordering::Acquire).is_err()
+            {
+                continue;
+            }
+            let probe = Probe { place, lease };
+            if self.phase() == phase {
+                return Some(Ok(Ticket { phase, probe: Some(probe), first: false }));
+            }
+            self.give_back(probe);
+            return None;
+        }
+    }
+
+    #[inline]
+    pub(super) fn record(&self, ticket: Ticket, mark: Mark, clock: impl FnOnce() -> Timestamp) -> Recorded {
+        let phase = ticket.phase;
+        if self.phase() != phase {
+            return Recorded::Stale;
+        }
+        match (phase.mode(), ticket.probe) {
+            (Mode::Closed | Mode::ObserveOnly, _) => self.count(phase, mark, clock),
+            (Mode::HalfOpen, Some(probe)) => self.probed(phase, probe, mark, clock),
+            _ => Recorded::Uncounted,
+        }
+    }
+
+    #[inline]
+    fn count(&self, phase: Phase, mark: Mark, clock: impl FnOnce() -> Timestamp) -> Recorded {
+        let epoch = Epoch { state: &self.state, phase };
+        let mut now = Moment::new(clock);
+        if !self.window.add(epoch, mark, &mut now) {
+            return Recorded::Stale;
+        }
+        if self.policy.consecutive_failures.is_some() && !self.add_to_row(epoch, mark.grade) {
+            return Recorded::Stale;
+        }
+        if !mark.is_bad() {
+            return Recorded::Counted;
+        }
+        // Of threads that fail together, each first writes and then reads: the last to write must see them all.
+        fence(Ordering::SeqCst);
+        let row = self.row.0.value(epoch.tag()).unwrap_or(0);
+        match self.policy.trips(self.window.counts(phase, &mut now), row) {
+            Some(trip) => self.trip(phase, trip, now.get()),
+            None => Recorded::Counted,
+        }
+    }
+
+    /// `false`: the breaker has moved on.
+    #[inline]
+    fn add_to_row(&self, epoch: Epoch<'_>, grade: Grade) -> bool {
+        let step = |next: fn(u32) -> u32| self.row.0.step(epoch.tag(), |_| epoch.holds(), next).is_ok();
+        match grade {
+            // A row that is not there need not be broken, and a cell that is only read stays in every cache.
+            Grade::Success => self.row.0.value(epoch.tag()).unwrap_or(0) == 0 || step(|_| 0),
+            Grade::Answer => true,
+            Grade::Failure => step(|row| row.saturating_add(1)),
+        }
+    }
+
+    pub(super) fn give_back(&self, probe: Probe) {
+        // Where another probe has the place by now, it is none of ours.
+        let _whose = self.slots[usize::from(probe.place)].compare_exchange(
+            probe.lease.word(),
+            Slot::FREE.word(),
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        );
+    }
+
+    pub(super) fn refusal(&self, now: Timestamp) -> Option<Refusal> {
+        match self.phase().standing() {
+            Standing::Settled(Mode::Closed | Mode::ForcedClosed | Mode::ObserveOnly) => None,
+            Standing::Settled(Mode::Isolated) => Some(self.policy.isolated()),
+            Standing::Settled(Mode::Open) => {
+                let until = Timestamp::from_nanos(self.until.load(Ordering::Acquire));
+                (now < until).then(|| self.policy.refusal(until, now))
+            }
+            Standing::Settled(Mode::HalfOpen) => match next_place(self.places(), now) {
+                Some(_) => None,
+                None => Some(self.policy.all_lent(Tally::of(self.places()), now)),
+            },
+            Standing::Opening | Standing::HalfOpening => Some(CHANGING),
+        }
+    }
+
+    pub(super) fn status(&self) -> Status {
+        loop {
+            let phase = self.phase();
+            let until = Timestamp::from_nanos(self.until.load(Ordering::Acquire));
+            if self.phase() == phase {
+                let open = phase.standing() == Standing::Settled(Mode::Open);
+                return Status { mode: phase.mode(), opens: phase.opens(), until: open.then_some(until) };
+            }
+        }
+    }
+
+    pub(super) fn counts(&self, now: Timestamp) -> Counts {
+        self.window.counts(self.phase(), &mut Moment::new(|| now))
+    }
+
+    pub(super) fn places(&self) -> impl Iterator<Item = Slot> {
+        self.slots.iter().map(|slot| Slot::from_word(slot.load(Ordering::Acquire)))
+    }
+
+    pub(super) fn lease(&self, phase: Phase, now: Timestamp) -> Slot {
+        Slot::lent(now.after(self.policy.probe_timeout), phase.generation())
+    }
+}
+
+/// A ticket for a call that is no probe.
+#[inline]
+const fn plain(phase: Phase) -> Ticket {
+    Ticket { phase, probe: None, first: false }
+}

@@ -1,0 +1,107 @@
+//! The calls of the last so long: ten slices, kept several times over so that threads write to cells of their own.
+//!
+//! A thread adds to its own stripe; only after a failure or a slow call are the stripes summed. A cell's tag is
+//! twelve bits of the generation and twenty of the lap, so time that goes by clears nothing either.
+
+use std::time::Duration;
+
+use relent_core::{
+    Timestamp,
+    breaker::Phase,
+    window::{
+        Counts, Mark,
+        time::{SLICES, Slicing},
+    },
+};
+
+use super::{Epoch, Tagged, tagged::Read};
+use crate::sync::{parallelism, thread_number};
+
+/// A time window that threads share.
+#[derive(Debug)]
+pub(crate) struct TimeWindow {
+    slicing: Slicing,
+    /// A power of two of them.
+    stripes: Box<[Stripe]>,
+}
+
+#[derive(Debug)]
+#[repr(align(128))]
+struct Stripe {
+    slices: [Cells; SLICES],
+}
+
+#[derive(Debug)]
+struct Cells {
+    calls: Tagged,
+    failures: Tagged,
+    slow: Tagged,
+}
+
+impl TimeWindow {
+    pub(crate) fn new(window: Duration) -> Self {
+        let stripes = parallelism().next_power_of_two().min(MOST_STRIPES);
+        let cells = || Cells { calls: Tagged::new(), failures: Tagged::new(), slow: Tagged::new() };
+        let stripe = |_| Stripe { slices: std::array::from_fn(|_| cells()) };
+        Self { slicing: Slicing::new(window), stripes: (0..stripes).map(stripe).collect() }
+    }
+
+    #[inline]
+    pub(crate) fn add(&self, epoch: Epoch<'_>, mark: Mark, now: Timestamp) -> bool {
+        let slice = self.slicing.slice(now);
+        let tag = tag(epoch.phase, slice.lap);
+        let may_take = |its: u32| !is_later_lap(its, tag) && epoch.holds();
+        let more = |calls: u32| calls.saturating_add(1);
+        let stripe = &self.stripes[thread_number() & (self.stripes.len() - 1)];
+        let cells = &stripe.slices[slice.place];
+        // The call before its failure: whoever sums sees no failure without its call.
+        cells.calls.step(tag, may_take, more).is_ok()
+            && (!mark.failed() || cells.failures.step(tag, may_take, more).is_ok())
+            && (!mark.slow || cells.slow.step(tag, may_take, more).is_ok())
+    }
+
+    pub(crate) fn counts(&self, phase: Phase, now: Timestamp) -> Counts {
+        let present = self.slicing.slice(now);
+        let mut sum = Counts::default();
+        for place in 0..SLICES {
+            let oldest = present.oldest_lap(place);
+            let next = oldest.map_or(0, |lap| lap + 1);
+            let tags = [oldest.map(|lap| tag(phase, lap)), Some(tag(phase, next))];
+            for stripe in &self.stripes {
+                stripe.slices[place].add_to(&mut sum, tags);
+            }
+        }
+        sum
+    }
+}
+
+impl Cells {
+    /// Adds what is there, if it belongs to one of the tags. The calls are read last and name the lap: what is of
+    /// another has been left behind.
+    fn add_to(&self, sum: &mut Counts, tags: [Option<u32>; 2]) {
+        let (failures, slow, calls) = (self.failures.read(), self.slow.read(), self.calls.read());
+        if tags.contains(&Some(calls.tag)) {
+            let of_lap = |bad: Read| if bad.tag == calls.tag { u64::from(bad.value) } else { 0 };
+            sum.calls += u64::from(calls.value);
+            sum.failures += of_lap(failures);
+            sum.slow += of_lap(slow);
+        }
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the low bits tell neighbours apart")]
+const fn tag(phase: Phase, lap: u64) -> u32 {
+    ((phase.generation() as u32) << LAP_BITS) | (lap as u32 & LAPS)
+}
+
+/// Whether `its` is of the same generation as `mine` and a few laps ahead, so that mine comes too late.
+const fn is_later_lap(its: u32, mine: u32) -> bool {
+    its >> LAP_BITS == mine >> LAP_BITS && its.wrapping_sub(mine) & LAPS <= LATE_LAPS
+}
+
+const LAP_BITS: u32 = 20;
+const LAPS: u32 = (1 << LAP_BITS) - 1;
+/// How late a call may be and still be known to be late. More would make a window that slept through all laps
+/// but these refuse calls when it wakes.
+const LATE_LAPS: u32 = 15;
+const MOST_STRIPES: usize = 16;
