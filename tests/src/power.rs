@@ -6,7 +6,8 @@
 use std::{
     env, fs,
     path::{Path, PathBuf},
-    process::Command,
+    process::{self, Command},
+    sync::OnceLock,
 };
 
 use tempfile::TempDir;
@@ -80,11 +81,17 @@ fn is_database(path: &Path) -> bool {
     path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("relent.db"))
 }
 
-/// Compiles the shim, under a name of this process's own: tests of other processes compile theirs.
+/// The shim, compiled once in each process under a name of its own until it is whole: tests of other processes
+/// compile theirs.
 fn shim() -> PathBuf {
+    static SHIM: OnceLock<PathBuf> = OnceLock::new();
+    SHIM.get_or_init(compile).clone()
+}
+
+fn compile() -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("shim/lastsync.c");
     let library = binary::profile_folder().join("lastsync.so");
-    let aside = binary::profile_folder().join(format!("lastsync-{}.so", std::process::id()));
+    let aside = binary::profile_folder().join(format!("lastsync-{}.so", process::id()));
     let compiler = env::var_os("CC").unwrap_or_else(|| "cc".into());
     let mut command = Command::new(compiler);
     command.args(["-O2", "-Wall", "-shared", "-fPIC", "-pthread", "-o"]);

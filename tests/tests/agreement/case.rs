@@ -55,6 +55,9 @@ fn policy() -> impl Strategy<Value = Policy> {
             business_deadline,
             retry,
             classify,
+            // What many calls share decides about none of them alone, and stays out.
+            budget: None,
+            ..Policy::durable()
         })
         .prop_filter("the policy is possible", |policy| policy.validate().is_ok())
 }
