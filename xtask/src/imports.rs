@@ -9,7 +9,7 @@ type Row = (&'static str, &'static [&'static str], &'static [&'static str]);
 
 const TABLE: &[Row] = &[
     ("relent-core", &[], &["serde"]),
-    ("relent", &["relent-core"], &["tokio"]),
+    ("relent", &["relent-core"], &["loom", "tokio"]), // loom under `cfg(loom)` alone
     ("relent-tower", &["relent"], &["http", "httpdate"]),
     ("relent-ledger", &["relent-core"], &["async-trait", "bytes", "uuid"]),
     (
