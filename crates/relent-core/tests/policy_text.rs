@@ -21,7 +21,7 @@ fn refusal(text: &str) -> String {
     written.over(Policy::live()).expect_err(text).to_string()
 }
 
-/// Every slot of a policy set to something that is not the default.
+/// Every slot of a policy, but for its controls, set to something that is not the default.
 fn unlike_the_default() -> Policy {
     let mut policy = read(
         r#"

@@ -3,13 +3,19 @@
 //! The text is lenient about types (a time-out may arrive as a number) so that [`PolicyText::over`] can refuse it
 //! with the name of the field and the way out, which a deserialiser could not say.
 
+mod breaker;
+mod budget;
 mod curve;
+mod gates;
 mod read;
 mod scalar;
 mod write;
 
 use alloc::{string::String, vec::Vec};
 
+use breaker::BreakerText;
+use budget::BudgetText;
+use gates::GatesText;
 use scalar::{Pairs, Scalar, WordOr};
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +28,15 @@ use serde::{Deserialize, Serialize};
 /// attempt_timeout = "2s"
 /// total_timeout = "5s"          # or "none"
 /// business_deadline = "3d"      # or "none"
+///
+/// [admission.concurrency]       # once per call; or concurrency = "none"
+/// limit = 200
+/// queue = 100                   # left out: 0
+///
+/// [admission.rate]              # or rate = "none"
+/// permits = 1000
+/// per = "1s"
+/// burst = 50                    # left out: 1
 ///
 /// [retry]
 /// max_attempts = 5              # or "unlimited"
@@ -36,6 +51,35 @@ use serde::{Deserialize, Serialize};
 /// throttled_backoff = "none"    # or a backoff; what it leaves out is as in backoff
 /// server_wait = { mode = "above", limit = "60s", over = "stop" }
 ///                               # above | longer | replace | ignore | { within = "5s" }; over: stop | clamp
+///
+/// [budget]                      # or budget = "none"
+/// kind = "loan"                 # or kind = "none", or one of the others below
+/// earn = 0.1
+/// gain = 0.5
+/// floor = 3
+/// per_call = 0.02
+/// start = 1
+/// charge = 1
+/// throttled = 5
+/// # kind = "grpc":  max_tokens = 10, token_ratio = 0.1
+/// # kind = "ratio": of = "originals", share = 0.2, window = "10s", floor_per_second = 10; of: originals | all
+/// # kind = "share": share = 0.2, floor = 3
+/// # kind = "quota": capacity = 500, transient = 14, timeout = 14, throttled = 5, first_success = 1
+///
+/// [attempt]                     # for each attempt; as in admission
+/// concurrency = { limit = 100 }
+/// rate = "none"
+///
+/// [breaker]                     # or breaker = "none"
+/// failure_rate = 0.6            # or "none"
+/// slow_calls = "none"           # or { longer_than = "1s", rate = 0.8 }
+/// consecutive_failures = "none" # or a count
+/// window = "10s"                # or a number of calls: 100
+/// min_calls = 20
+/// break_time = { kind = "exponential", base = "2s", factor = 2, max = "30s" }
+/// break_jitter = 0.25
+/// probes = 3
+/// probe_timeout = "10s"
 ///
 /// [classify]
 /// table = "documents"           # or "webhook"
@@ -60,7 +104,13 @@ pub struct PolicyText {
     total_timeout: Option<Scalar>,
     business_deadline: Option<Scalar>,
     #[serde(default)]
+    admission: GatesText,
+    #[serde(default)]
     retry: RetryText,
+    budget: Option<WordOr<BudgetText>>,
+    #[serde(default)]
+    attempt: GatesText,
+    breaker: Option<WordOr<BreakerText>>,
     #[serde(default)]
     classify: ClassifyText,
 }
@@ -121,8 +171,8 @@ struct WithinText {
 #[serde(deny_unknown_fields)]
 struct ClassifyText {
     table: Option<String>,
-    status: Option<Pairs>,
-    error: Option<Pairs>,
+    status: Option<Pairs<String>>,
+    error: Option<Pairs<String>>,
     route: Option<Vec<RouteText>>,
 }
 
@@ -133,7 +183,7 @@ struct RouteText {
     method: Option<String>,
     path: Option<String>,
     #[serde(default)]
-    status: Pairs,
+    status: Pairs<String>,
     #[serde(default)]
-    error: Pairs,
+    error: Pairs<String>,
 }

@@ -1,5 +1,6 @@
 //! What makes a policy impossible, refused with the field's name and the arithmetic; and what makes it doubtful.
 
+mod controls;
 mod doubt;
 mod rules;
 
@@ -74,7 +75,9 @@ impl Policy {
             self.a_retry_can_begin(field, limit)?;
         }
         rules::check(&self.classify)?;
-        Ok(self.doubts())
+        let mut doubts = self.doubts();
+        doubts.extend(self.controls()?);
+        Ok(doubts)
     }
 
     /// The policy's own limits of a whole call, with their fields.

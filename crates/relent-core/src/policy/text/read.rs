@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use super::{
     ClassifyText, Pairs, PolicyText, ProportionText, RetryText, RouteText, Scalar, ServerWaitText, WordOr,
+    breaker::BreakerText, budget,
 };
 use crate::{
     classify::{Answer, Classification, ErrorClass, RouteRule, Rules, Table},
@@ -36,7 +37,15 @@ impl PolicyText {
         set(&mut policy.attempt_timeout, "attempt_timeout", self.attempt_timeout, length)?;
         set(&mut policy.total_timeout, "total_timeout", self.total_timeout, length_or_none)?;
         set(&mut policy.business_deadline, "business_deadline", self.business_deadline, length_or_none)?;
+        self.admission.write_to("admission", &mut policy.admission)?;
         self.retry.write_to(&mut policy.retry)?;
+        match self.budget {
+            Some(WordOr::Table(text)) => policy.budget = budget::over(text, policy.budget.as_ref())?,
+            Some(WordOr::Word(written)) => policy.budget = only_none("budget", &written)?,
+            None => {}
+        }
+        self.attempt.write_to("attempt", &mut policy.attempt)?;
+        table_or_none("breaker", &mut policy.breaker, self.breaker, BreakerText::over)?;
         self.classify.write_to(&mut policy.classify)?;
         policy.validate()?;
         Ok(policy)
@@ -56,20 +65,10 @@ impl RetryText {
             retry.backoff = text.over("retry.backoff", &retry.backoff)?;
         }
         let field = "retry.throttled_backoff";
-        match self.throttled_backoff {
-            None => {}
-            Some(WordOr::Word(word)) if word == "none" => retry.throttled_backoff = None,
-            Some(WordOr::Word(word)) => {
-                return Err(Invalid::new(
-                    field,
-                    format!("\"{word}\" is not known; write none, or a backoff"),
-                ));
-            }
-            Some(WordOr::Table(text)) => {
-                let base = retry.throttled_backoff.as_ref().unwrap_or(&retry.backoff);
-                retry.throttled_backoff = Some(text.over(field, base)?);
-            }
-        }
+        let own = &retry.backoff;
+        table_or_none(field, &mut retry.throttled_backoff, self.throttled_backoff, |text, base| {
+            text.over(field, base.unwrap_or(own))
+        })?;
         self.server_wait.write_to(&mut retry.server_wait)
     }
 }
@@ -113,7 +112,7 @@ fn route_rule(field: &str, text: RouteText) -> Result<RouteRule, Invalid> {
 }
 
 /// In the order of the statuses, so that equal texts give equal policies.
-fn statuses(field: &str, pairs: Pairs) -> Result<Vec<(u16, u16, Answer)>, Invalid> {
+fn statuses(field: &str, pairs: Pairs<String>) -> Result<Vec<(u16, u16, Answer)>, Invalid> {
     let mut rules = Vec::with_capacity(pairs.0.len());
     for (key, answer) in pairs.0 {
         let field = format!("{field}.{key}");
@@ -137,7 +136,7 @@ fn status_range(key: &str) -> Option<(u16, u16)> {
 }
 
 /// In the order of the classes, so that equal texts give equal policies.
-fn errors(field: &str, pairs: Pairs) -> Result<Vec<(ErrorClass, Answer)>, Invalid> {
+fn errors(field: &str, pairs: Pairs<String>) -> Result<Vec<(ErrorClass, Answer)>, Invalid> {
     let mut rules = Vec::with_capacity(pairs.0.len());
     for (key, answer) in pairs.0 {
         let class = word(field, &key, ErrorClass::ALL, ErrorClass::name)?;
@@ -186,7 +185,7 @@ fn server_wait_mode(field: &str, text: WordOr<super::WithinText>) -> Result<Serv
 }
 
 /// Sets `slot` to what was written, if anything was.
-fn set<S, T>(
+pub(super) fn set<S, T>(
     slot: &mut S,
     field: &str,
     written: Option<T>,
@@ -196,6 +195,29 @@ fn set<S, T>(
         *slot = read(field, written)?;
     }
     Ok(())
+}
+
+/// Sets `slot` to the table that was written, if anything was; `read` is also given what was there.
+pub(super) fn table_or_none<S, T>(
+    field: &str,
+    slot: &mut Option<S>,
+    written: Option<WordOr<T>>,
+    read: impl FnOnce(T, Option<&S>) -> Result<S, Invalid>,
+) -> Result<(), Invalid> {
+    match written {
+        None => {}
+        Some(WordOr::Word(written)) => *slot = only_none(field, &written)?,
+        Some(WordOr::Table(text)) => *slot = Some(read(text, slot.as_ref())?),
+    }
+    Ok(())
+}
+
+/// Of words, only `none` may stand for a table.
+fn only_none<S>(field: &str, written: &str) -> Result<Option<S>, Invalid> {
+    match written {
+        "none" => Ok(None),
+        _ => Err(Invalid::new(field, format!("\"{written}\" is not known; write none, or a table"))),
+    }
 }
 
 /// The one of `all` with that name.
@@ -216,13 +238,22 @@ pub(super) fn length(field: &str, written: Scalar) -> Result<Duration, Invalid> 
 }
 
 fn length_or_none(field: &str, written: Scalar) -> Result<Option<Duration>, Invalid> {
+    none_or(field, written, length)
+}
+
+/// `none`, or what `read` makes of it.
+pub(super) fn none_or<T>(
+    field: &str,
+    written: Scalar,
+    read: impl FnOnce(&str, Scalar) -> Result<T, Invalid>,
+) -> Result<Option<T>, Invalid> {
     match written {
         Scalar::Text(text) if text == "none" => Ok(None),
-        written => length(field, written).map(Some),
+        written => read(field, written).map(Some),
     }
 }
 
-fn count(field: &str, written: Scalar) -> Result<u32, Invalid> {
+pub(super) fn count(field: &str, written: Scalar) -> Result<u32, Invalid> {
     let whole = match &written {
         Scalar::Whole(number) => u32::try_from(*number).ok(),
         _ => None,

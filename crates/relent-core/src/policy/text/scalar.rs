@@ -108,27 +108,33 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for WordOr<T> {
     }
 }
 
-/// A map of words in the order in which they came.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Pairs(pub(super) Vec<(String, String)>);
+/// A map in the order in which it came.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Pairs<T>(pub(super) Vec<(String, T)>);
 
-impl Serialize for Pairs {
+impl<T> Default for Pairs<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T: Serialize> Serialize for Pairs<T> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_map(self.0.iter().map(|(key, value)| (key, value)))
     }
 }
 
-impl<'de> Deserialize<'de> for Pairs {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Pairs<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Map;
-        impl<'de> Visitor<'de> for Map {
-            type Value = Pairs;
+        struct Map<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Map<T> {
+            type Value = Pairs<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a table of answers")
+                f.write_str("a table")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs<T>, A::Error> {
                 let mut pairs = Vec::new();
                 while let Some(pair) = map.next_entry()? {
                     pairs.push(pair);
@@ -136,6 +142,6 @@ impl<'de> Deserialize<'de> for Pairs {
                 Ok(Pairs(pairs))
             }
         }
-        from.deserialize_map(Map)
+        from.deserialize_map(Map(PhantomData))
     }
 }

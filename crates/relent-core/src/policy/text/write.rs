@@ -4,8 +4,8 @@ use alloc::{format, string::String};
 use core::time::Duration;
 
 use super::{
-    ClassifyText, Pairs, PolicyText, ProportionText, RetryText, RouteText, Scalar, ServerWaitText,
-    WithinText, WordOr,
+    BackoffText, ClassifyText, Pairs, PolicyText, ProportionText, RetryText, RouteText, Scalar,
+    ServerWaitText, WithinText, WordOr, breaker::BreakerText, budget,
 };
 use crate::{
     classify::{Classification, Rules},
@@ -23,7 +23,11 @@ impl From<&Policy> for PolicyText {
             attempt_timeout: Some(length(policy.attempt_timeout)),
             total_timeout: Some(length_or_none(policy.total_timeout)),
             business_deadline: Some(length_or_none(policy.business_deadline)),
+            admission: (&policy.admission).into(),
             retry: (&policy.retry).into(),
+            budget: Some(table_or_none(policy.budget.as_ref().map(budget::write))),
+            attempt: (&policy.attempt).into(),
+            breaker: Some(table_or_none(policy.breaker.as_ref().map(BreakerText::from))),
             classify: (&policy.classify).into(),
         }
     }
@@ -40,10 +44,7 @@ impl From<&RetryPolicy> for RetryText {
             max_wait: Some(length(retry.max_wait)),
             jitter: Some(retry.jitter.into()),
             backoff: Some((&retry.backoff).into()),
-            throttled_backoff: Some(match &retry.throttled_backoff {
-                None => WordOr::Word("none".into()),
-                Some(curve) => WordOr::Table(curve.into()),
-            }),
+            throttled_backoff: Some(table_or_none(retry.throttled_backoff.as_ref().map(BackoffText::from))),
             server_wait: retry.server_wait.into(),
         }
     }
@@ -98,7 +99,7 @@ impl From<&Classification> for ClassifyText {
     }
 }
 
-fn statuses(rules: &Rules) -> Pairs {
+fn statuses(rules: &Rules) -> Pairs<String> {
     let key = |low: u16, high: u16| -> String {
         match (low, high) {
             _ if low == high => format!("{low}"),
@@ -109,7 +110,7 @@ fn statuses(rules: &Rules) -> Pairs {
     Pairs(rules.statuses.iter().map(|&(low, high, answer)| (key(low, high), answer.name().into())).collect())
 }
 
-fn errors(rules: &Rules) -> Pairs {
+fn errors(rules: &Rules) -> Pairs<String> {
     Pairs(rules.errors.iter().map(|(class, answer)| (class.name().into(), answer.name().into())).collect())
 }
 
@@ -117,11 +118,15 @@ pub(super) fn length(length: Duration) -> Scalar {
     Scalar::Text(format_duration(length))
 }
 
+pub(super) fn table_or_none<T>(table: Option<T>) -> WordOr<T> {
+    table.map_or_else(|| WordOr::Word("none".into()), WordOr::Table)
+}
+
 fn length_or_none(limit: Option<Duration>) -> Scalar {
     limit.map_or_else(|| Scalar::Text("none".into()), length)
 }
 
-fn count(count: u32) -> Scalar {
+pub(super) fn count(count: u32) -> Scalar {
     Scalar::Whole(count.into())
 }
 
