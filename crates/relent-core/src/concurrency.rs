@@ -101,11 +101,13 @@ impl Occupancy {
     }
 
     /// Lets a newcomer in, unless it is full or somebody was there before.
+    #[inline]
     pub fn enter(self) -> Option<Self> {
         if self.is_awaited() { None } else { self.pass_on() }
     }
 
     /// Lets in the one who has waited longest, unless it is full.
+    #[inline]
     pub fn pass_on(self) -> Option<Self> {
         self.has_room().then_some(Self(self.0 + ONE))
     }

@@ -10,7 +10,9 @@
 //! The word counts in ticks, of which an interval has a whole number: one tick is `per / permits` divided by
 //! its whole nanoseconds, that is a nanosecond or, where the period does not divide evenly, the tiniest bit
 //! longer (three a second: 1.000000001 ns). So `permits` intervals are exactly `per` and nothing drifts, however
-//! long it runs. All that is rounded is where a busy time begins: up to the next tick.
+//! long it runs. Readings of the clock fall between ticks: where a busy time begins they count as the next one,
+//! and a permit taken within the tick of its moment counts as taken on it, or those who come back exactly when
+//! they were told would fall behind by a fraction each time.
 //!
 //! # Source
 //!
@@ -22,7 +24,7 @@ mod policy;
 
 use core::time::Duration;
 
-pub use book::Place;
+pub use book::{Booked, Place};
 pub use policy::RatePolicy;
 
 use crate::{
@@ -67,14 +69,13 @@ impl Gcra {
     ///
     /// The refusal names the moment at which it would have been let in: exactly then, if nobody else comes in
     /// between, and not a nanosecond before.
+    #[inline]
     pub fn take(&self, word: u64, now: Timestamp) -> Result<u64, Refusal> {
         let present = self.tick_at(now);
         if word.saturating_sub(self.slack) > present {
             return Err(self.refusal(word, now));
         }
-        // Only a bucket that is not full needs no rounding.
-        let place = if word > present { word } else { self.tick_from(now) };
-        Ok(place.saturating_add(self.interval))
+        Ok(self.next_place(word, present, now).saturating_add(self.interval))
     }
 
     /// Whole permits that could be taken at `now`.
@@ -84,12 +85,20 @@ impl Gcra {
         u32::try_from(left / self.interval).map_or(self.burst, |left| left.min(self.burst))
     }
 
+    /// The first place that is free: the word, unless it has fallen behind the present.
+    #[inline]
+    fn next_place(&self, word: u64, present: u64, now: Timestamp) -> u64 {
+        if word >= present { word } else { self.tick_from(now) }
+    }
+
+    #[inline]
     fn refusal(&self, word: u64, now: Timestamp) -> Refusal {
         let until = self.moment_of(word);
         Refusal { by: Gate::Rate, until: Some(until), advised: until.since(now).max(Duration::from_nanos(1)) }
     }
 
     /// The first moment at which a permit may be taken at this place.
+    #[inline]
     fn moment_of(&self, place: u64) -> Timestamp {
         let tick = place.saturating_sub(self.slack);
         if self.ticks == self.nanos {
@@ -100,6 +109,7 @@ impl Gcra {
     }
 
     /// The last tick that has begun.
+    #[inline]
     fn tick_at(&self, now: Timestamp) -> u64 {
         match self.ticks == self.nanos {
             true => now.as_nanos(),
@@ -108,6 +118,7 @@ impl Gcra {
     }
 
     /// The first tick that is not over.
+    #[inline]
     fn tick_from(&self, now: Timestamp) -> u64 {
         match self.ticks == self.nanos {
             true => now.as_nanos(),

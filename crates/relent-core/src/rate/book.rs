@@ -10,22 +10,38 @@ use crate::{decision::Refusal, time::Timestamp};
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Place(u64);
 
+/// What a booking comes to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[must_use]
+pub struct Booked {
+    /// The new word.
+    pub word: u64,
+    /// The place.
+    pub place: Place,
+    /// When it may be used: at once, or at its moment.
+    pub at: Timestamp,
+}
+
 impl Gcra {
-    /// Books the next place that is free, and gives the new word and the place.
+    /// Books the next place that is free.
     ///
     /// # Errors
     ///
     /// Its moment is after `latest`; the refusal names it. Nothing is booked: who cannot wait that long does not
     /// stand in anybody's way.
-    pub fn reserve(&self, word: u64, now: Timestamp, latest: Timestamp) -> Result<(u64, Place), Refusal> {
-        let place = word.max(self.tick_from(now));
-        if word > self.tick_at(now).saturating_add(self.slack) && self.moment_of(word) > latest {
+    pub fn reserve(&self, word: u64, now: Timestamp, latest: Timestamp) -> Result<Booked, Refusal> {
+        let present = self.tick_at(now);
+        let waits = word.saturating_sub(self.slack) > present;
+        let at = if waits { self.moment_of(word) } else { now };
+        if waits && at > latest {
             return Err(self.refusal(word, now));
         }
-        Ok((place.saturating_add(self.interval), Place(place)))
+        let place = self.next_place(word, present, now);
+        Ok(Booked { word: place.saturating_add(self.interval), place: Place(place), at })
     }
 
     /// The place of a permit that was just taken, by the word that [`Gcra::take`] gave.
+    #[inline]
     pub const fn place_taken(&self, word: u64) -> Place {
         Place(word.saturating_sub(self.interval))
     }
@@ -40,6 +56,7 @@ impl Gcra {
     /// through than the policy says.
     ///
     /// The new word is worth what the word was before the place was taken.
+    #[inline]
     pub fn refund(&self, word: u64, place: Place) -> Option<u64> {
         (word == place.0.saturating_add(self.interval)).then_some(place.0)
     }
@@ -67,8 +84,8 @@ mod tests {
     }
 
     fn booked(gcra: &Gcra, word: u64, now: Timestamp) -> (u64, Place, Timestamp) {
-        let (word, place) = gcra.reserve(word, now, Timestamp::MAX).unwrap();
-        (word, place, gcra.moment(place))
+        let Booked { word, place, at } = gcra.reserve(word, now, Timestamp::MAX).unwrap();
+        (word, place, at)
     }
 
     #[test]
