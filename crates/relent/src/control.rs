@@ -4,5 +4,9 @@
 //! several pipelines.
 
 pub mod budget;
+pub mod concurrency;
+pub mod rate;
 
 pub use budget::Budget;
+pub use concurrency::Concurrency;
+pub use rate::Rate;
