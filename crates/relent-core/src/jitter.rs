@@ -3,6 +3,8 @@
 //! Chance enters once: a call's seed, hashed with the number of the wait. The same seed gives the same wait on
 //! every machine, in every driver; integers throughout, so nothing depends on a platform's floating point.
 
+mod polly;
+
 use core::time::Duration;
 
 use crate::time::saturating_nanos;
@@ -33,6 +35,11 @@ pub enum Jitter {
         /// Thousandths of the ceiling that the wait may be longer by.
         above_milli: u32,
     },
+    /// Polly's decorrelated jitter, second version: for exponential curves that double, and only for those. The
+    /// `n`-th wait is between zero and 1.41 × base × 2^(n−1), as a rule about half of the curve; where it lies in
+    /// that range leans on the wait before it. What would be over the curve's `max` is exactly that: choose one
+    /// that is not met, since callers that wait for the cap come back together.
+    PollyV2,
 }
 
 /// What one draw needs to know.
@@ -71,10 +78,26 @@ impl Jitter {
                 let high = nanos.saturating_add(thousandths(nanos, above_milli));
                 (Duration::from_nanos(low), Duration::from_nanos(high))
             }
+            Self::PollyV2 => {
+                let [least, wait, most] = polly::waits(draw);
+                return Spread { least, drawn: wait.saturating_sub(least), span: most.saturating_sub(least) };
+            }
         };
         let span = high.saturating_sub(low);
         let drawn = Duration::from_nanos(below(draw.bits(), saturating_nanos(span)));
         Spread { least: low, drawn, span }
+    }
+}
+
+impl Jitter {
+    /// The shortest that a wait can be and the longest, whatever is drawn; for waits that lean on one another,
+    /// the longest of the sequence that takes longest as a whole.
+    pub(crate) fn range(self, draw: &Draw) -> (Duration, Duration) {
+        if self == Self::PollyV2 {
+            return (Duration::ZERO, polly::longest(draw));
+        }
+        let Spread { least, span, .. } = self.spread(draw);
+        (least, least.saturating_add(span))
     }
 }
 

@@ -128,11 +128,10 @@ impl RetryPolicy {
     }
 
     /// The shortest and the longest that our own wait after the `n`-th failure can be, if the one before it was
-    /// `last`.
+    /// `last`; of waits that lean on one another, those of the sequence that takes longest as a whole.
     pub(crate) fn own_range(&self, n: u32, last: Duration, cause: Cause) -> (Duration, Duration) {
         let blank = History::new(0, Timestamp::ZERO, Idempotency::Safe, Deadlines::default());
-        let wait = self.own_wait(&History { attempts: n, last_wait: last, ..blank }, cause);
-        (wait.floor, wait.longest())
+        self.jitter.range(&self.draw(&History { attempts: n, last_wait: last, ..blank }, cause))
     }
 
     /// The reasons to stop after a failure, in order, apart from the deadlines.

@@ -34,6 +34,7 @@ fn jitter() -> impl Strategy<Value = Jitter> {
         Just(Jitter::None),
         Just(Jitter::Equal),
         Just(Jitter::Decorrelated),
+        Just(Jitter::PollyV2),
         (0..=1000u32, 0..2000u32)
             .prop_map(|(below_milli, above_milli)| Jitter::Proportional { below_milli, above_milli }),
     ]

@@ -111,7 +111,9 @@ fn a_policy_prints_as_a_text_that_means_the_same_over_any_base() {
     constant.retry.backoff = Backoff::Constant(Duration::from_nanos(1_000_000_001));
     constant.retry.jitter = Jitter::Decorrelated;
     constant.retry.server_wait.mode = ServerWaitMode::Ignore;
-    for policy in [Policy::live(), Policy::durable(), unlike_the_default(), odd_factor, constant] {
+    let mut polly = Policy::live();
+    polly.retry.jitter = Jitter::PollyV2;
+    for policy in [Policy::live(), Policy::durable(), unlike_the_default(), odd_factor, constant, polly] {
         let printed = toml::to_string(&PolicyText::from(&policy)).expect("a policy can be printed");
         for base in [Policy::live(), Policy::durable(), unlike_the_default()] {
             let again: PolicyText = toml::from_str(&printed).expect("what is printed can be read");
@@ -204,7 +206,7 @@ fn what_cannot_be_read_is_refused_with_the_field_and_the_way_out() {
         ("[retry]\nmax_attempts = 2.5", "retry.max_attempts: ", "1 or more"),
         ("[retry]\nmax_attempts = 4294967296", "retry.max_attempts: ", "4294967296"),
         ("[retry]\nmax_losses = -1", "retry.max_losses: ", "0 or more"),
-        ("[retry]\njitter = \"some\"", "retry.jitter: ", "none, full, equal, decorrelated"),
+        ("[retry]\njitter = \"some\"", "retry.jitter: ", "none, full, equal, decorrelated, polly_v2"),
         ("[retry]\njitter = { below = nan }", "retry.jitter.below: ", "three decimals"),
         ("[retry]\njitter = { above = -0.1 }", "retry.jitter.above: ", "three decimals"),
         ("[retry]\njitter = { above = inf }", "retry.jitter.above: ", "three decimals"),

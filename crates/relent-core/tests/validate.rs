@@ -49,6 +49,14 @@ fn an_impossible_policy_is_refused_with_its_field_and_the_arithmetic() {
         ("[retry]\nbackoff = { kind = \"steps\", waits = [\"1s\", \"0s\"] }", "retry.backoff.waits: 0s"),
         ("[retry]\nbackoff = { factor = 0.999 }", "retry.backoff.factor: 0.999 would shrink the waits"),
         ("[retry]\njitter = { below = 1.001 }", "retry.jitter.below: 1.001 of the wait"),
+        (
+            "[retry]\njitter = \"polly_v2\"\nbackoff = { factor = 3 }",
+            "retry.jitter: polly_v2 doubles its waits itself, so retry.backoff would count for nothing but",
+        ),
+        (
+            "[retry]\njitter = \"polly_v2\"\nthrottled_backoff = { kind = \"constant\", wait = \"1s\" }",
+            "retry.jitter: polly_v2 doubles its waits itself, so retry.throttled_backoff would",
+        ),
         ("[retry]\nserver_wait = { limit = \"0s\" }", "retry.server_wait.limit: 0s would obey no hint"),
         ("[retry]\nserver_wait = { mode = { within = \"0s\" } }", "retry.server_wait.mode.within: 0s"),
         (

@@ -44,7 +44,7 @@ use serde::{Deserialize, Serialize};
 /// reserve = "0s"
 /// max_losses = 3
 /// max_wait = "1d"
-/// jitter = "full"               # none | full | equal | decorrelated | { below = 0.2, above = 0.2 }
+/// jitter = "full"               # none | full | equal | decorrelated | polly_v2 | { below = 0.2, above = 0.2 }
 /// backoff = { kind = "exponential", base = "200ms", factor = 2, max = "10s" }
 ///                               # or kind = "constant" with wait, "linear" with base and max,
 ///                               # "steps" with waits = ["1s", "5s"]

@@ -68,7 +68,7 @@ impl Policy {
         if let Some(throttled) = &self.retry.throttled_backoff {
             curve("retry.throttled_backoff", throttled, self.retry.max_wait)?;
         }
-        jitter(self.retry.jitter)?;
+        jitter(&self.retry)?;
         server_wait(&self.retry)?;
         for (field, limit) in self.limits() {
             self.an_attempt_can_begin(field, limit)?;
@@ -197,14 +197,22 @@ pub(crate) fn curve(field: &str, curve: &Backoff, max_wait: Duration) -> Result<
     Ok(())
 }
 
-fn jitter(jitter: Jitter) -> Result<(), Invalid> {
-    match jitter {
-        Jitter::Proportional { below_milli: below @ 1001.., .. } => {
+fn jitter(retry: &RetryPolicy) -> Result<(), Invalid> {
+    if let Jitter::Proportional { below_milli: below @ 1001.., .. } = retry.jitter {
+        let reason = format!(
+            "{} of the wait cannot be taken off it; at most 1, which is all of it",
+            f64::from(below) / 1000.0
+        );
+        return Err(Invalid::new("retry.jitter.below", reason));
+    }
+    let doubles = |curve: &Backoff| matches!(curve, Backoff::Exponential { factor_milli: 2000, .. });
+    match retry.curves().find(|(_, curve)| !doubles(curve)) {
+        Some((field, _)) if retry.jitter == Jitter::PollyV2 => {
             let reason = format!(
-                "{} of the wait cannot be taken off it; at most 1, which is all of it",
-                f64::from(below) / 1000.0
+                "polly_v2 doubles its waits itself, so {field} would count for nothing but its first and longest; \
+                 write kind = \"exponential\" and factor = 2 there, or another jitter"
             );
-            Err(Invalid::new("retry.jitter.below", reason))
+            Err(Invalid::new("retry.jitter", reason))
         }
         _ => Ok(()),
     }

@@ -158,6 +158,7 @@ fn jitter(text: WordOr<ProportionText>, was: Jitter) -> Result<Jitter, Invalid> 
                 ("full", Jitter::Full),
                 ("equal", Jitter::Equal),
                 ("decorrelated", Jitter::Decorrelated),
+                ("polly_v2", Jitter::PollyV2),
             ];
             word("retry.jitter", &name, &words, |(name, _)| name).map(|(_, jitter)| jitter)
         }

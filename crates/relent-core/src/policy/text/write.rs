@@ -57,6 +57,7 @@ impl From<Jitter> for WordOr<ProportionText> {
             Jitter::Full => "full",
             Jitter::Equal => "equal",
             Jitter::Decorrelated => "decorrelated",
+            Jitter::PollyV2 => "polly_v2",
             Jitter::Proportional { below_milli, above_milli } => {
                 return Self::Table(ProportionText {
                     below: Some(thousandths(below_milli)),
