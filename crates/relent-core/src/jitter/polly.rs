@@ -34,11 +34,14 @@ pub(super) fn waits(draw: &Draw) -> [Duration; 3] {
 }
 
 /// The most of the wait if every draw up to it was the greatest: of all sequences, the one that takes longest
-/// as a whole.
+/// as a whole. Rounded up to a thousandth of the base, since people read it.
 pub(super) fn longest(draw: &Draw) -> Duration {
     let n = draw.number.max(1);
     let before = if n == 1 { 0 } else { 2 * height(n - 1, 0) };
-    length((4 * height(n, 0)).saturating_sub(before), n, draw)
+    let exact = length((4 * height(n, 0)).saturating_sub(before), n, draw);
+    let step = (saturating_nanos(draw.base) / 1000).max(1);
+    let rounded = saturating_nanos(exact).div_ceil(step).saturating_mul(step);
+    Duration::from_nanos(rounded).min(draw.cap)
 }
 
 /// `growth` in units of 2^(n−2), times the base and 1/1.4, and no more than the cap.

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 /// that is not known is refused with the list of those that are.
 ///
 /// ```toml
-/// preset = "durable"            # or "default"
+/// preset = "durable"            # any name of a Preset
 /// repeat = "keyed"              # safe | keyed | unsafe
 /// attempt_timeout = "2s"
 /// total_timeout = "5s"          # or "none"
