@@ -25,7 +25,7 @@ fn together(
     after: fn(&Budget, usize),
 ) {
     loom::model(move || {
-        let shared = Arc::new((Budget::new(policy).expect("possible"), AtomicUsize::new(0)));
+        let shared = Arc::new((Budget::new(&policy).expect("possible"), AtomicUsize::new(0)));
         let other = Arc::clone(&shared);
         let thread = thread::spawn(move || left(&other.0, &other.1));
         right(&shared.0, &shared.1);
@@ -136,6 +136,19 @@ fn the_last_place_of_a_window_is_taken_once_while_the_slice_turns() {
     let late = |budget: &Budget, granted: &AtomicUsize| ask(budget, Timestamp::from_millis(100), granted);
     together(ratio(1), early, late, |_, granted| assert_eq!(granted, 1));
     together(ratio(1), late, late, |_, granted| assert_eq!(granted, 1));
+}
+
+#[test]
+fn a_place_that_is_taken_stays_so_for_both_threads_that_turn_the_slice() {
+    loom::model(|| {
+        let budget = Arc::new(Budget::new(&ratio(1)).expect("possible"));
+        assert!(budget.try_retry(Cause::Error, Timestamp::ZERO).map(Loan::failed).is_ok());
+        let refused = |budget: &Budget| budget.try_retry(Cause::Error, Timestamp::from_millis(100)).is_err();
+        let other = Arc::clone(&budget);
+        let thread = thread::spawn(move || assert!(refused(&other)));
+        assert!(refused(&budget));
+        thread.join().expect("refused on the other thread as well");
+    });
 }
 
 #[test]

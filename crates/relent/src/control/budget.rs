@@ -27,7 +27,7 @@ use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 /// ```
 /// use relent::{BudgetPolicy, Cause, Timestamp, control::Budget};
 ///
-/// let budget = Budget::new(BudgetPolicy::default())?;
+/// let budget = Budget::new(&BudgetPolicy::default())?;
 /// let now = Timestamp::from_secs(1);
 ///
 /// let call = budget.on_call(now);
@@ -60,9 +60,9 @@ impl Budget {
     /// # Errors
     ///
     /// [`BudgetPolicy::validate`] refuses a budget that could never let a retry through.
-    pub fn new(policy: BudgetPolicy) -> Result<Self, Invalid> {
+    pub fn new(policy: &BudgetPolicy) -> Result<Self, Invalid> {
         policy.validate()?;
-        let kind = match policy {
+        let kind = match *policy {
             BudgetPolicy::Loan(policy) => Kind::Loan(policy, LoanCells::new(&policy)),
             BudgetPolicy::Grpc(policy) => Kind::Grpc(policy, AtomicU32::new(policy.max_milli)),
             BudgetPolicy::Ratio(policy) => Kind::Ratio(policy, RatioCells::new()),
