@@ -85,6 +85,18 @@ impl Phase {
         }
     }
 
+    /// Whether it lets every call through.
+    #[inline]
+    pub const fn lets_through(self) -> bool {
+        self.0 & STANDING <= FORCED_CLOSED
+    }
+
+    /// Whether it lets every call through and counts how they end.
+    #[inline]
+    pub const fn counts_all(self) -> bool {
+        self.0 & STANDING <= OBSERVE_ONLY
+    }
+
     /// How often it has opened without closing in between; stops counting at 8,191.
     pub const fn opens(self) -> u32 {
         ((self.0 >> 3) & MOST_OPENS) as u32
@@ -223,12 +235,13 @@ pub struct Status {
 
 const STANDING: u64 = 0b111;
 const MOST_OPENS: u64 = (1 << 13) - 1;
+// The modes that let calls through come first, and of these the ones that count: a call asks for no more.
 const CLOSED: u64 = 0;
-const OPEN: u64 = 1;
-const HALF_OPEN: u64 = 2;
-const ISOLATED: u64 = 3;
-const FORCED_CLOSED: u64 = 4;
-const OBSERVE_ONLY: u64 = 5;
+const OBSERVE_ONLY: u64 = 1;
+const FORCED_CLOSED: u64 = 2;
+const OPEN: u64 = 3;
+const HALF_OPEN: u64 = 4;
+const ISOLATED: u64 = 5;
 const OPENING: u64 = 6;
 const HALF_OPENING: u64 = 7;
 
@@ -254,6 +267,10 @@ mod tests {
             assert_eq!((phase.mode(), phase.opens(), phase.generation()), (mode, opens, generation));
             assert_eq!(phase.standing(), Standing::Settled(mode));
             assert_eq!(Phase::from_word(phase.word()), phase);
+            let through = matches!(mode, Mode::Closed | Mode::ForcedClosed | Mode::ObserveOnly);
+            assert_eq!(phase.lets_through(), through, "{mode:?}");
+            assert_eq!(phase.counts_all(), through && mode != Mode::ForcedClosed, "{mode:?}");
+            assert!(!through || phase.unsettled() == phase);
         }
     }
 
@@ -264,6 +281,7 @@ mod tests {
         assert_eq!(open.half_opened().unsettled().standing(), Standing::HalfOpening);
         assert_eq!(open.half_opened().unsettled().mode(), Mode::HalfOpen);
         assert_eq!(open.unsettled().generation(), open.generation());
+        assert!(!open.unsettled().lets_through() && !open.half_opened().unsettled().lets_through());
         for settled in [Phase::START, open.closed(), open.isolated(), open.observing()] {
             assert_eq!(settled.unsettled(), settled);
         }

@@ -11,17 +11,20 @@ pub struct Head(pub u32);
 
 impl Head {
     /// The head after one more call, in a ring of `size` places.
+    #[inline]
     #[must_use]
     pub const fn next(self, size: u32) -> Self {
         if self.0 + 1 == 2 * size { Self(size) } else { Self(self.0 + 1) }
     }
 
     /// The place that the next call takes.
+    #[inline]
     pub const fn place(self, size: u32) -> u32 {
         if self.0 >= size { self.0 - size } else { self.0 }
     }
 
     /// How many places are filled.
+    #[inline]
     pub const fn filled(self, size: u32) -> u32 {
         if self.0 >= size { size } else { self.0 }
     }

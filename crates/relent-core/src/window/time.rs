@@ -35,6 +35,7 @@ impl Slicing {
     }
 
     /// The slice that an instant lies in.
+    #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "a remainder of ten")]
     pub const fn slice(self, at: Timestamp) -> Slice {
         let number = at.as_nanos() / self.nanos;

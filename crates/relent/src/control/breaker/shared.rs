@@ -41,6 +41,7 @@ impl Shared {
         }
     }
 
+    #[inline]
     pub(super) fn phase(&self) -> Phase {
         Phase::from_word(self.state.load(Ordering::Acquire))
     }
@@ -48,9 +49,11 @@ impl Shared {
     #[inline]
     pub(super) fn admit(&self, clock: impl FnOnce() -> Timestamp) -> Result<Ticket, Refusal> {
         let phase = self.phase();
-        match phase.standing() {
-            Standing::Settled(Mode::Closed | Mode::ForcedClosed | Mode::ObserveOnly) => Ok(plain(phase)),
-            Standing::Settled(Mode::Isolated) => Err(self.policy.isolated()),
+        if phase.lets_through() {
+            return Ok(plain(phase));
+        }
+        match phase.mode() {
+            Mode::Isolated => Err(self.policy.isolated()),
             _ => self.admit_at(clock()),
         }
     }
@@ -108,10 +111,12 @@ impl Shared {
         if self.phase() != phase {
             return Recorded::Stale;
         }
-        match (phase.mode(), ticket.probe) {
-            (Mode::Closed | Mode::ObserveOnly, _) => self.count(phase, mark, clock),
-            (Mode::HalfOpen, Some(probe)) => self.probed(phase, probe, mark, clock),
-            _ => Recorded::Uncounted,
+        if phase.counts_all() {
+            return self.count(phase, mark, clock);
+        }
+        match ticket.probe {
+            Some(probe) => self.probed(phase, probe, mark, clock),
+            None => Recorded::Uncounted,
         }
     }
 

@@ -14,6 +14,7 @@ pub(crate) struct Read {
 }
 
 impl Read {
+    #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "the halves of a word")]
     const fn of(word: u64) -> Self {
         Self { tag: (word >> 32) as u32, value: word as u32 }
@@ -30,12 +31,14 @@ impl Tagged {
     }
 
     /// The value, if it belongs to the tag.
+    #[inline]
     pub(crate) fn value(&self, tag: u32) -> Option<u32> {
         let read = self.read();
         (read.tag == tag).then_some(read.value)
     }
 
     /// The value and its tag.
+    #[inline]
     pub(crate) fn read(&self) -> Read {
         Read::of(self.load())
     }
@@ -65,6 +68,7 @@ impl Tagged {
         }
     }
 
+    #[inline]
     fn load(&self) -> u64 {
         #[cfg(test)]
         touched::one();
