@@ -1,5 +1,6 @@
 //! What a breaker costs a call, beside recloser and failsafe in the same run: whatever the window holds, one thread
-//! and two, let through and refused. The best of many rounds.
+//! and two, let through and refused. The best of many rounds; on a machine that is busy otherwise the best of two
+//! threads may be one after the other, which costs as much as one thread does and says nothing of how they get on.
 //!
 //! `cargo bench -p relent --bench breaker`.
 
