@@ -62,7 +62,8 @@ pub(crate) struct ExplainArgs {
     /// A file with one policy. What it leaves out is as in the preset.
     #[arg(value_name = "POLICY.toml")]
     pub(crate) policy: Option<PathBuf>,
-    /// A built-in policy: `default` (for a caller who waits) or `durable` [default: default].
+    /// A built-in policy: `default` (for a caller who waits), `durable`, or one that is known from elsewhere:
+    /// `microsoft-standard`, `grpc-a6`, `aws-2026`, `azure-core`, `envoy` [default: default].
     #[arg(long, value_name = "NAME")]
     pub(crate) preset: Option<String>,
     /// What the dependency answers, attempt by attempt, between commas.

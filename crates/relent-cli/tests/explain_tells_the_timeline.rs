@@ -70,6 +70,24 @@ fn without_a_script_the_whole_policy_is_shown_and_reads_back() {
 }
 
 #[test]
+fn the_policies_that_people_know_from_elsewhere_are_there_by_name() {
+    let help = explain(&["--help"]).done();
+    let shown = |name: &str| explain(&["--preset", name]).done();
+    for (name, setting) in [
+        ("default", "kind = \"loan\""),
+        ("durable", "business_deadline = \"3d\""),
+        ("microsoft-standard", "jitter = \"polly_v2\""),
+        ("grpc-a6", "token_ratio = 0.1"),
+        ("aws-2026", "capacity = 500"),
+        ("azure-core", "base = \"800ms\""),
+        ("envoy", "kind = \"share\""),
+    ] {
+        assert!(help.contains(&format!("`{name}`")), "{name} in\n{help}");
+        assert!(shown(name).contains(setting), "{}", shown(name));
+    }
+}
+
+#[test]
 fn a_policy_file_counts_over_the_preset() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.toml");
@@ -115,7 +133,7 @@ fn what_is_wrong_is_named_with_exit_2() {
         (&["--outcomes", "503,tiemout"], &["\"tiemout\"", "header_timeout", "lost"]),
         (&["--outcomes", "503 after 2s"], &["\"after\"", "asks 2s"]),
         (&["--outcomes", "99"], &["\"99\"", "100 to 999"]),
-        (&["--preset", "forever"], &["\"forever\"", "default or durable"]),
+        (&["--preset", "forever"], &["\"forever\"", "default, durable, microsoft-standard"]),
         (&[&unknown], &["unknown.toml", "attempts", "attempt_timeout"]),
         (&[&negative], &["attempt_timeout", "negative"]),
         (&[&impossible], &["retry.max_attempts", "1 or more"]),

@@ -81,7 +81,7 @@ fn policy(args: &ExplainArgs) -> anyhow::Result<(String, Policy)> {
     let preset = args.preset.as_deref().unwrap_or(Preset::Default.name());
     let base = Preset::from_name(preset).ok_or_else(|| {
         let known: Vec<&str> = Preset::ALL.iter().map(|preset| preset.name()).collect();
-        Misuse::new(format!("--preset: there is no policy \"{preset}\"; write {}", known.join(" or ")))
+        Misuse::new(format!("--preset: there is no policy \"{preset}\"; write one of {}", known.join(", ")))
     })?;
     match &args.policy {
         None => Ok((preset.to_owned(), base.policy())),
