@@ -19,7 +19,8 @@ use crate::{
 };
 
 /// `retry_on: gateway-error,reset,connect-failure` with a retry budget. The route's 15 s bound all attempts, and
-/// one may use them up. A handshake that fails is a failure to connect. Hints are ignored unless a route configures `rate_limited_retry_back_off`.
+/// one may use them up. A handshake that fails is a failure to connect. Hints are ignored, as they are unless a
+/// route configures `rate_limited_retry_back_off`.
 pub(super) fn router() -> Policy {
     let base = foreign(ServerWaitMode::Ignore);
     let route = Duration::from_secs(15);
