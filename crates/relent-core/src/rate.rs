@@ -8,11 +8,11 @@
 //! # Exactness
 //!
 //! The word counts in ticks, of which an interval has a whole number: one tick is `per / permits` divided by
-//! its whole nanoseconds, that is a nanosecond or, where the period does not divide evenly, the tiniest bit
-//! longer (three a second: 1.000000001 ns). So `permits` intervals are exactly `per` and nothing drifts, however
-//! long it runs. Readings of the clock fall between ticks: where a busy time begins they count as the next one,
-//! and a permit taken within the tick of its moment counts as taken on it, or those who come back exactly when
-//! they were told would fall behind by a fraction each time.
+//! its whole nanoseconds, that is a nanosecond or, where the period does not divide evenly, a little longer
+//! (three a second: 1.000000001 ns; never two). So `permits` intervals are exactly `per`, and nothing drifts
+//! however long it runs. A reading of the clock counts as the tick that it falls in; so who comes back exactly
+//! when it was told is on time to the tick, and where the period does not divide evenly a window is measured
+//! wrong by less than one tick, once, whatever happens in it.
 //!
 //! # Source
 //!
@@ -75,7 +75,7 @@ impl Gcra {
         if word.saturating_sub(self.slack) > present {
             return Err(self.refusal(word, now));
         }
-        Ok(self.next_place(word, present, now).saturating_add(self.interval))
+        Ok(word.max(present).saturating_add(self.interval))
     }
 
     /// Whole permits that could be taken at `now`.
@@ -83,12 +83,6 @@ impl Gcra {
         let debt = word.saturating_sub(self.tick_at(now));
         let left = self.slack.saturating_add(self.interval).saturating_sub(debt);
         u32::try_from(left / self.interval).map_or(self.burst, |left| left.min(self.burst))
-    }
-
-    /// The first place that is free: the word, unless it has fallen behind the present.
-    #[inline]
-    fn next_place(&self, word: u64, present: u64, now: Timestamp) -> u64 {
-        if word >= present { word } else { self.tick_from(now) }
     }
 
     #[inline]
@@ -108,32 +102,15 @@ impl Gcra {
         Timestamp::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// The last tick that has begun.
+    /// The tick that a reading falls in.
     #[inline]
     fn tick_at(&self, now: Timestamp) -> u64 {
-        match self.ticks == self.nanos {
-            true => now.as_nanos(),
-            false => saturating(self.scaled(now) / u128::from(self.nanos)),
+        if self.ticks == self.nanos {
+            return now.as_nanos();
         }
+        let scaled = u128::from(now.as_nanos()) * u128::from(self.ticks);
+        u64::try_from(scaled / u128::from(self.nanos)).unwrap_or(u64::MAX)
     }
-
-    /// The first tick that is not over.
-    #[inline]
-    fn tick_from(&self, now: Timestamp) -> u64 {
-        match self.ticks == self.nanos {
-            true => now.as_nanos(),
-            false => saturating(self.scaled(now).div_ceil(u128::from(self.nanos))),
-        }
-    }
-
-    fn scaled(&self, now: Timestamp) -> u128 {
-        u128::from(now.as_nanos()) * u128::from(self.ticks)
-    }
-}
-
-/// Ticks are never more than nanoseconds, so they fit.
-fn saturating(ticks: u128) -> u64 {
-    u64::try_from(ticks).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

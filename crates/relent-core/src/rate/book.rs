@@ -30,14 +30,12 @@ impl Gcra {
     /// Its moment is after `latest`; the refusal names it. Nothing is booked: who cannot wait that long does not
     /// stand in anybody's way.
     pub fn reserve(&self, word: u64, now: Timestamp, latest: Timestamp) -> Result<Booked, Refusal> {
-        let present = self.tick_at(now);
-        let waits = word.saturating_sub(self.slack) > present;
-        let at = if waits { self.moment_of(word) } else { now };
-        if waits && at > latest {
+        let place = Place(word.max(self.tick_at(now)));
+        let at = self.moment(place).max(now);
+        if at > now && at > latest {
             return Err(self.refusal(word, now));
         }
-        let place = self.next_place(word, present, now);
-        Ok(Booked { word: place.saturating_add(self.interval), place: Place(place), at })
+        Ok(Booked { word: place.0.saturating_add(self.interval), place, at })
     }
 
     /// The place of a permit that was just taken, by the word that [`Gcra::take`] gave.
@@ -65,7 +63,7 @@ impl Gcra {
     /// free its own instead. Not if it is over: whoever took it then would go later than it says, and too close
     /// to the next.
     pub fn may_move_up(&self, behind: Place, freed: Place, now: Timestamp) -> bool {
-        freed < behind && freed.0 >= self.tick_from(now)
+        freed < behind && freed.0 >= self.tick_at(now)
     }
 }
 
