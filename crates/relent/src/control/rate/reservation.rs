@@ -29,17 +29,17 @@ use crate::clock::Clock;
 ///
 /// let clock = ManualClock::new();
 /// let rate = Rate::new(&RatePolicy { permits: 1, per: Duration::from_secs(2), burst: 1 })?;
-/// rate.try_take(clock.now())?.spend();
+/// rate.try_take(clock.now()).expect("it was quiet before").spend();
 ///
-/// let second = rate.reserve(clock.now(), Timestamp::from_secs(10))?;
-/// let third = rate.reserve(clock.now(), Timestamp::from_secs(10))?;
+/// let second = rate.reserve(clock.now(), Timestamp::from_secs(10)).expect("it is there at 2 s");
+/// let third = rate.reserve(clock.now(), Timestamp::from_secs(10)).expect("it is there at 4 s");
 /// assert_eq!(third.at(), Timestamp::from_secs(4));
 /// drop(second);
 /// assert_eq!(third.at(), Timestamp::from_secs(2), "it moves up");
 ///
 /// clock.block_on(third.ready(&clock)).spend();
 /// assert_eq!(clock.now(), Timestamp::from_secs(2));
-/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// # Ok::<_, relent::Invalid>(())
 /// ```
 #[must_use = "dropping it frees the place"]
 pub struct Reservation<'a> {
