@@ -1,3 +1,5 @@
+//! The published vectors of the original, an exact reckoning, and the ends of the range.
+
 use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
