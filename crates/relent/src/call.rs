@@ -1,12 +1,26 @@
 //! One logical call, step by step: for loops of one's own, and what `run` is built on.
 //!
-//! The stepper asks the core after every attempt and has no opinion; it neither sleeps nor runs anything.
+//! The stepper asks the controls in their order and the core after every attempt, and has no opinion; it runs
+//! nothing, and waits only where it is asked to.
+
+mod pass;
 
 use std::time::Duration;
 
-use relent_core::{Decision, History, Outcome, StopReason, Timestamp, Verdict};
+use relent_core::{
+    Decision, Gate, History, Nesting, Neutral, Outcome, Refusal, StopReason, Timestamp, Verdict, Wait,
+};
 
-use crate::{calls::Calls, classify::Classifier, clock::Clock, error::Stopped, report::Report};
+use crate::{
+    calls::Calls,
+    classify::Classifier,
+    clock::Clock,
+    event::{Event, Scene},
+    gates::Held,
+    nesting::{self, Frame},
+    report::{Report, Stage},
+    switch::Retries,
+};
 
 /// One physical try of a call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -33,7 +47,13 @@ impl Attempt {
     }
 }
 
-/// One logical call: [`Call::admit`] before each attempt, [`Call::conclude`] after it.
+/// One logical call: [`Call::admit`] (or [`Call::admitted`], which waits at the gates) before each attempt,
+/// [`Call::conclude`] after it.
+///
+/// # Cancellation safety
+///
+/// Dropping it ends the call: places in flight, a probe, and a loan whose retry was not sent go back, and the
+/// outcome of an attempt in flight is counted nowhere.
 ///
 /// # Examples
 ///
@@ -44,7 +64,7 @@ impl Attempt {
 ///
 /// # async fn fetch(scratch: &mut Vec<u8>) -> std::io::Result<usize> {
 /// #     scratch.push(0);
-/// #     if scratch.len() < 3 { Err(std::io::ErrorKind::ConnectionRefused.into()) } else { Ok(scratch.len()) }
+/// #     if scratch.len() < 2 { Err(std::io::ErrorKind::ConnectionRefused.into()) } else { Ok(scratch.len()) }
 /// # }
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let clock = ManualClock::new();
@@ -64,66 +84,55 @@ impl Attempt {
 ///         }
 ///     }
 /// })??;
-/// assert_eq!(fetched, 3);
+/// assert_eq!(fetched, 2);
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Debug)]
 #[must_use]
-pub struct Call<'a, C, K> {
+pub struct Call<'a, C: Clock, K> {
     calls: Calls<'a, C, K>,
     history: History,
+    /// How many attempts one outermost call may come to around this one. `None`: without limit.
+    around: Option<u32>,
+    held: Held<'a>,
     attempts: u32,
     waits: u32,
     waited: Duration,
+    /// When the attempt in flight began.
+    running: Option<Timestamp>,
+    stage: Stage,
     stopped: Option<StopReason>,
+    refusal: Option<Refusal>,
     /// When the last attempt was concluded or refused.
     ended: Timestamp,
 }
 
 impl<'a, C: Clock, K> Call<'a, C, K> {
     pub(crate) fn begin(calls: Calls<'a, C, K>) -> Self {
-        let history = calls.history();
-        Self {
+        let (history, around) = calls.history();
+        let call = Self {
             calls,
             history,
+            around,
+            held: Held::begin(calls.pipeline().controls(), history.started),
             attempts: 0,
             waits: 0,
             waited: Duration::ZERO,
+            running: None,
+            stage: Stage::Admission,
             stopped: None,
+            refusal: None,
             ended: history.started,
-        }
-    }
-
-    /// Begins an attempt, unless the call has stopped or its deadline leaves no room.
-    ///
-    /// The room is judged by the core when the call begins and with each wait; before a later attempt this only
-    /// sees to it that the deadline did not pass during a wait that took longer than it should.
-    ///
-    /// # Errors
-    ///
-    /// [`Stopped`] names the reason; the call has ended, and a further attempt is refused for the same reason.
-    pub fn admit(&mut self) -> Result<Attempt, Stopped> {
-        let now = self.calls.pipeline().clock().now();
-        self.admit_at(now)
-    }
-
-    pub(crate) fn admit_at(&mut self, now: Timestamp) -> Result<Attempt, Stopped> {
-        if self.stopped.is_none()
-            && let Some(reason) = self.out_of_time(now)
-        {
-            self.stopped = Some(reason);
-            self.ended = now;
-        }
-        if let Some(reason) = self.stopped {
-            return Err(Stopped::new(self.report_for(reason)));
-        }
-        self.attempts = self.attempts.saturating_add(1);
-        let give_up_at = self.calls.pipeline().policy().give_up_at(&self.history, now);
-        Ok(Attempt { number: self.attempts, began: now, give_up_at })
+        };
+        call.tell(history.started, || Event::CallBegan { nesting: history.nesting });
+        call
     }
 
     /// Takes in what the operation returned, and decides.
+    ///
+    /// Where the core would retry, the budget is asked at once, before the wait: a refusal is a
+    /// [`Decision::Stop`], and so is a breaker that is sure to be open still when the wait is over.
     pub fn conclude<T, E>(&mut self, result: &Result<T, E>) -> Decision
     where
         K: Classifier<T, E>,
@@ -140,27 +149,56 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
     where
         K: Classifier<T, E>,
     {
+        let now = self.calls.pipeline().clock().now();
+        self.conclude_outcome_at(outcome, now)
+    }
+
+    pub(crate) fn conclude_outcome_at<T, E>(&mut self, outcome: Outcome<'_, T, E>, now: Timestamp) -> Decision
+    where
+        K: Classifier<T, E>,
+    {
         let verdict = self.calls.pipeline().classifier().verdict(outcome, self.calls.rules());
-        self.conclude_verdict(verdict)
+        self.conclude_at(verdict, now)
     }
 
     /// Takes in what the outcome meant, where the caller is its own classifier, and decides.
     pub fn conclude_verdict(&mut self, verdict: Verdict) -> Decision {
-        self.ended = self.calls.pipeline().clock().now();
-        let decision = self.calls.pipeline().policy().retry.conclude(&mut self.history, verdict, self.ended);
-        match decision {
-            Decision::Retry(wait) => {
-                self.waits = self.waits.saturating_add(1);
-                self.waited = self.waited.saturating_add(wait.length);
-            }
-            Decision::Stop(reason) => self.stopped = Some(reason),
+        let now = self.calls.pipeline().clock().now();
+        self.conclude_at(verdict, now)
+    }
+
+    fn conclude_at(&mut self, verdict: Verdict, now: Timestamp) -> Decision {
+        let took = now.since(self.running.take().unwrap_or(now));
+        self.ended = now;
+        let transition = self.held.conclude(verdict, took, now);
+        self.tell(now, || Event::AttemptEnded { number: self.attempts, verdict, took });
+        if let Some(transition) = transition {
+            self.tell(now, || Event::BreakerChanged(transition));
         }
-        decision
+        match self.calls.pipeline().policy().retry.conclude(&mut self.history, verdict, now) {
+            Decision::Stop(reason) => self.stop(reason, now),
+            Decision::Retry(wait) => self.plan(wait, verdict, now),
+        }
+    }
+
+    /// The attempt in flight was given up, and its work ran on.
+    pub(crate) fn overran(&self, now: Timestamp) {
+        self.calls.pipeline().tally().count();
+        self.tell(now, || Event::Overran { number: self.attempts });
     }
 
     /// When the last attempt was concluded; a wait counts from here.
     pub(crate) fn ended(&self) -> Timestamp {
         self.ended
+    }
+
+    /// What stands on the thread's stack while an attempt of this call is under way.
+    pub(crate) fn frame(&self) -> Frame {
+        let own = match self.history.nesting {
+            Nesting::SameDependency => Some(1),
+            _ => self.calls.pipeline().policy().retry.max_attempts,
+        };
+        Frame::new(self.calls.pipeline().identity(), own, self.around)
     }
 
     /// The decision state: all that the policy knows of this call.
@@ -177,22 +215,101 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
         Report {
             dependency: self.calls.pipeline().dependency().cloned(),
             stop,
+            stage: self.stage,
             attempts: self.attempts,
             waits: self.waits,
             waited: self.waited,
             took: self.ended.since(self.history.started),
             last_verdict: self.history.last_verdict,
+            until: self.refusal.and_then(|refusal| refusal.until),
+            advised: self.refusal.map_or(Duration::ZERO, |refusal| refusal.advised),
         }
     }
 
-    fn out_of_time(&self, now: Timestamp) -> Option<StopReason> {
-        let retry = &self.calls.pipeline().policy().retry;
-        if self.history.last_verdict.is_some() {
-            return self.history.deadlines.too_late(now, Duration::ZERO, retry.reserve);
+    /// The core would try again after this wait: so it is, unless the switch, the budget or the breaker says no.
+    fn plan(&mut self, wait: Wait, verdict: Verdict, now: Timestamp) -> Decision {
+        self.stage = Stage::Retry;
+        if self.calls.pipeline().retries_now() == Retries::Off {
+            return self.refuse(SWITCHED_OFF, now);
         }
-        match retry.decide(&self.history, now) {
-            Decision::Stop(reason) => Some(reason),
-            Decision::Retry(_) => None,
+        let (lent, turned) = self.held.borrow(verdict, now);
+        if let Some(lending) = turned {
+            self.tell(now, || Event::BudgetChanged(lending));
+        }
+        if let Err(refusal) = lent {
+            return self.refuse(refusal, now);
+        }
+        if let Some(refusal) = self.held.controls().is_open_at(now.after(wait.length)) {
+            return self.refuse(refusal, now);
+        }
+        if self.waits == 0 && self.history.nesting != Nesting::Outermost {
+            self.tell_nested(self.calls.pipeline().policy().retry.max_attempts, now);
+        }
+        self.waits = self.waits.saturating_add(1);
+        self.waited = self.waited.saturating_add(wait.length);
+        self.tell(now, || Event::Waiting { next: self.attempts.saturating_add(1), wait });
+        Decision::Retry(wait)
+    }
+
+    fn refuse(&mut self, refusal: Refusal, now: Timestamp) -> Decision {
+        self.refusal = Some(refusal);
+        self.tell(now, || Event::Refused { stage: self.stage, refusal });
+        self.stop(StopReason::Refused(refusal.by), now)
+    }
+
+    /// The call has ended. What it held is free before anybody is told.
+    fn stop(&mut self, reason: StopReason, now: Timestamp) -> Decision {
+        self.stopped = Some(reason);
+        self.ended = now;
+        self.held.release();
+        if reason == StopReason::Nested {
+            self.tell_nested(Some(1), now);
+        }
+        if self.is_observed() {
+            let report = self.report_for(reason);
+            self.tell(now, || Event::CallEnded(&report));
+        }
+        Decision::Stop(reason)
+    }
+
+    fn tell_nested(&self, own: Option<u32>, now: Timestamp) {
+        let nesting = self.history.nesting;
+        self.tell(now, || Event::Nested { nesting, attempts: nesting::product(own, self.around) });
+    }
+
+    fn is_observed(&self) -> bool {
+        self.calls.pipeline().observer().is_some()
+    }
+
+    /// Tells the observer, if there is one; otherwise the event is not even put together.
+    #[inline]
+    pub(crate) fn tell<'e>(&self, at: Timestamp, event: impl FnOnce() -> Event<'e>) {
+        let pipeline = self.calls.pipeline();
+        if let Some(observer) = pipeline.observer() {
+            observer.observe(Scene { dependency: pipeline.name(), call: self.history.seed, at }, &event());
+        }
+    }
+
+    /// The caller gave up before the call had stopped.
+    #[cold]
+    fn cancel(&mut self) {
+        let now = self.calls.pipeline().clock().now();
+        if let Some(began) = self.running.take() {
+            let (number, verdict) = (self.attempts, Verdict::Neutral(Neutral::Cancelled));
+            self.held.abandon();
+            self.tell(now, || Event::AttemptEnded { number, verdict, took: now.since(began) });
+        }
+        let _stopped = self.stop(StopReason::Cancelled, now);
+    }
+}
+
+impl<C: Clock, K> Drop for Call<'_, C, K> {
+    fn drop(&mut self) {
+        if self.stopped.is_none() {
+            self.cancel();
         }
     }
 }
+
+/// No moment is known at which a person turns the switch back.
+const SWITCHED_OFF: Refusal = Refusal { by: Gate::Switch, until: None, advised: Duration::from_secs(1) };

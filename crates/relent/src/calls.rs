@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use relent_core::{History, Idempotency, Route, Timestamp};
 
-use crate::{call::Call, classify::Rulebook, clock::Clock, pipeline::Pipeline};
+use crate::{call::Call, classify::Rulebook, clock::Clock, nesting, pipeline::Pipeline};
 
 /// A view of a pipeline with the terms of the calls made through it. It borrows and is [`Copy`]: make one for
 /// each call.
@@ -78,15 +78,17 @@ impl<'a, C: Clock, K> Calls<'a, C, K> {
         Rulebook { classification: &self.pipeline.policy().classify, route: self.route }
     }
 
-    /// The history of a call that begins now.
-    pub(crate) fn history(&self) -> History {
+    /// The history of a call that begins now, and how many attempts one outermost call may come to around it.
+    pub(crate) fn history(&self) -> (History, Option<u32>) {
         let seed = self.seed.unwrap_or_else(|| self.pipeline.draw_seed());
         let mut history =
             self.pipeline.policy().begin(seed, self.pipeline.clock().now(), self.upstream, None);
         if let Some(idempotency) = self.idempotency {
             history.idempotency = idempotency;
         }
-        history
+        let (nesting, around) = nesting::here(self.pipeline.identity());
+        history.nesting = nesting;
+        (history, around)
     }
 }
 

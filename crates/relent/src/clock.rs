@@ -12,12 +12,17 @@ mod manual;
 
 use std::{
     future::{Future, poll_fn},
-    task::Poll,
+    sync::Arc,
+    task::{Poll, Wake},
+    thread::Thread,
     time::Duration,
 };
 #[cfg(feature = "tokio")]
 use std::{
+    pin::pin,
     sync::OnceLock,
+    task::{Context, Waker},
+    thread,
     time::{Instant, SystemTime},
 };
 
@@ -49,6 +54,20 @@ pub trait Clock: Clone + Send + Sync + 'static {
     }
 }
 
+/// A clock for calls that block their thread.
+///
+/// # Choosing a value
+///
+/// [`TokioClock`] serves: blocking, it needs no runtime. (It blocks real time, also where tokio's is paused.)
+pub trait BlockingClock: Clock {
+    /// Blocks this thread until `future` is ready, or until `at`; then `None`. A result that is there at `at`
+    /// counts. The future must not sleep on an executor's timer.
+    fn block_until<F: Future>(&self, at: Timestamp, future: F) -> Option<F::Output>;
+
+    /// Blocks this thread until `at`. An instant that has come needs no system call.
+    fn pause_until(&self, at: Timestamp);
+}
+
 /// The clock of live calls: monotonic, from tokio's timer.
 ///
 /// Its origin is the first reading in the process, the same for all, so that a deadline may be passed from one
@@ -73,6 +92,32 @@ impl Clock for TokioClock {
 
     async fn sleep_until(&self, at: Timestamp) {
         sleep_in_steps(self, at).await;
+    }
+}
+
+#[cfg(feature = "tokio")]
+impl BlockingClock for TokioClock {
+    fn block_until<F: Future>(&self, at: Timestamp, future: F) -> Option<F::Output> {
+        let mut future = pin!(future);
+        let waker = Waker::from(Arc::new(Unpark(thread::current())));
+        let mut cx = Context::from_waker(&waker);
+        loop {
+            if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
+                return Some(output);
+            }
+            let left = at.since(self.now());
+            if left.is_zero() {
+                return None;
+            }
+            thread::park_timeout(left);
+        }
+    }
+
+    fn pause_until(&self, at: Timestamp) {
+        let left = at.since(self.now());
+        if !left.is_zero() {
+            thread::sleep(left);
+        }
     }
 }
 
@@ -130,6 +175,15 @@ async fn sleep_in_steps(clock: &impl Clock, at: Timestamp) {
     while !left.is_zero() {
         tokio::time::sleep(left.min(LONGEST_TIMER)).await;
         left = at.since(clock.now());
+    }
+}
+
+/// Wakes a thread that polls by itself.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
     }
 }
 

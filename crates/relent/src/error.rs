@@ -2,9 +2,9 @@
 
 use std::{error, fmt};
 
-use relent_core::StopReason;
+use relent_core::{Cause, Refusal, Sent, StopReason, Verdict};
 
-use crate::report::Report;
+use crate::{classify::Classify, report::Report};
 
 /// Why a call gave no value.
 ///
@@ -26,7 +26,8 @@ pub enum Error<E> {
         /// What became of the call.
         report: Report,
     },
-    /// An attempt was not allowed to begin, and no error of the operation is at hand.
+    /// An attempt was not allowed to begin, and no error of the operation is at hand. If a gate did not allow
+    /// it, [`Error::refusal`] says when to come back.
     Stopped {
         /// What became of the call.
         report: Report,
@@ -44,6 +45,11 @@ impl<E> Error<E> {
         match self {
             Self::Failed { report, .. } | Self::TimedOut { report } | Self::Stopped { report } => report,
         }
+    }
+
+    /// The gate that ended the call, and when to come back, if one did.
+    pub fn refusal(&self) -> Option<Refusal> {
+        self.report().refusal()
     }
 
     /// The operation's own error, if there is one.
@@ -79,6 +85,19 @@ impl<E: error::Error + 'static> error::Error for Error<E> {
     }
 }
 
+/// What a call's failure means to a call around it: what its last attempt meant. One that was not tried was not
+/// sent, and asks for the wait that its refusal advises.
+impl<E> Classify for Error<E> {
+    fn classify(&self) -> Verdict {
+        let report = self.report();
+        report.last_verdict.unwrap_or(Verdict::Failure {
+            cause: if report.refusal().is_some() { Cause::Error } else { Cause::Timeout },
+            sent: Sent::No,
+            server_wait: report.refusal().map(|refusal| refusal.advised),
+        })
+    }
+}
+
 /// No further attempt may begin: the answer of [`Call::admit`](crate::Call::admit).
 #[derive(Clone, Debug)]
 pub struct Stopped {
@@ -93,6 +112,11 @@ impl Stopped {
     /// Why.
     pub fn stop(&self) -> StopReason {
         self.report.stop
+    }
+
+    /// The gate that ended the call, and when to come back, if one did.
+    pub fn refusal(&self) -> Option<Refusal> {
+        self.report.refusal()
     }
 
     /// What became of the call.

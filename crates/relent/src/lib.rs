@@ -18,7 +18,8 @@
 //! # }
 //! ```
 //!
-//! By default ([`Policy::live`]) that is at most five attempts of two seconds each within five seconds, and
+//! By default ([`Policy::live`]) that is at most five attempts of two seconds each within five seconds, as long
+//! as the retry budget over all calls lends them, and
 //! `safe()` says that reading a stock twice does no harm; without it, an attempt that may have been processed
 //! is the last. Which errors say "not now" is the error type's own word, [`Classify`]; an error type that says
 //! nothing does not compile.
@@ -27,6 +28,9 @@
 //!
 //! - A value, also one that the classifier calls a failure (a last 503): the caller sees what was answered.
 //! - [`Error`]: the operation's own last error, the [`StopReason`], and a [`Report`].
+//!
+//! A gate that refuses (a limit, the retry budget, an open breaker, the switch) ends the call at once with the
+//! dependency's last real failure; the reason names the gate, and [`Error::refusal`] says when to come back.
 //!
 //! Every wait has its derivation ([`Wait`]), and every decision is one pure function, [`RetryPolicy::decide`],
 //! the same that delivers messages and previews policies.
@@ -40,7 +44,9 @@
 //! use relent::{ManualClock, Pipeline, Policy, StopReason};
 //!
 //! let clock = ManualClock::new();
-//! let pipeline = Pipeline::on(clock.clone(), Policy::live())?;
+//! // The budget over all calls would soon stop a first call that fails.
+//! let policy = Policy { budget: None, ..Policy::live() };
+//! let pipeline = Pipeline::on(clock.clone(), policy)?;
 //! let called = clock.block_on(pipeline.run(|_| async {
 //!     Err::<(), _>(io::Error::from(io::ErrorKind::ConnectionRefused))
 //! }));
@@ -55,18 +61,25 @@
 //!
 //! - `tokio` (default): [`TokioClock`] and [`UnixClock`]. Without it, bring a [`Clock`] of your own.
 //! - `serde`: policies from TOML.
+//! - `tracing`: `Tracing`, which tells tracing what happens to calls.
 
 #![forbid(unsafe_code)]
 
+mod blocking;
 mod call;
 mod calls;
 mod classify;
 mod clock;
 pub mod control;
 mod error;
+mod event;
+mod gates;
+mod nesting;
+mod overrun;
 mod pipeline;
 mod report;
 mod run;
+mod switch;
 mod sync;
 
 pub use relent_core;
@@ -77,7 +90,12 @@ pub use calls::Calls;
 pub use classify::{ByError, Classifier, Classify, Observing, Rulebook, Sighting, With, io_error_class};
 #[cfg(feature = "tokio")]
 pub use clock::UnixClock;
-pub use clock::{Clock, ManualClock, TokioClock};
+pub use clock::{BlockingClock, Clock, ManualClock, TokioClock};
 pub use error::{Error, Stopped};
+#[cfg(feature = "tracing")]
+pub use event::Tracing;
+pub use event::{Event, Lending, Observe, Scene};
+pub use overrun::Overruns;
 pub use pipeline::Pipeline;
-pub use report::Report;
+pub use report::{Report, Stage};
+pub use switch::{Retries, retries, retries_off, retries_on};

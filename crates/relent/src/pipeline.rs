@@ -1,6 +1,7 @@
 //! A policy in force for one dependency, with what its calls share.
 
 use std::{
+    fmt,
     future::Future,
     hash::{BuildHasher, RandomState},
     sync::{
@@ -15,9 +16,15 @@ use crate::{
     call::{Attempt, Call},
     calls::Calls,
     classify::{ByError, Classifier, Observing, Sighting, With},
-    clock::{Clock, TokioClock},
+    clock::{BlockingClock, Clock, TokioClock},
+    control::{Breaker, Budget, Concurrency},
     error::Error,
+    event::Observe,
+    gates::{Controls, Purse},
+    nesting::Identity,
+    overrun::{Overruns, Tally},
     report::Report,
+    switch::{self, Retries, Switch},
 };
 
 /// A [`Policy`] in force for one dependency. Make one for each dependency and keep it; clones share its state
@@ -37,12 +44,40 @@ use crate::{
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug)]
+///
+/// # Ordering
+///
+/// Whatever the policy, its parts stand in one order, the outermost first: the caller's deadline, the total
+/// time-out, admission (once per call), retries, the budget, the gates of each attempt, the breaker, the attempt's
+/// time-out. A breaker counts attempts, never calls; a wait for admission is part of the total time-out and never
+/// of an attempt's. There is no way to write another order:
+///
+/// ```
+/// use relent::{BreakerPolicy, Gates, Policy};
+/// let policy = Policy { breaker: Some(BreakerPolicy::default()), ..Policy::live() };
+/// ```
+///
+/// A breaker around the retries, among the gates of admission, is not a policy:
+///
+/// ```compile_fail,E0560
+/// use relent::{BreakerPolicy, Gates, Policy};
+/// let policy = Policy { admission: Gates { breaker: Some(BreakerPolicy::default()) }, ..Policy::live() };
+/// ```
+#[derive(Clone)]
 pub struct Pipeline<C = TokioClock, K = ByError> {
-    shared: Arc<Shared>,
-    dependency: Option<Arc<str>>,
+    parts: Parts,
     clock: C,
     classifier: K,
+}
+
+/// What a pipeline is apart from its types.
+#[derive(Clone)]
+struct Parts {
+    shared: Arc<Shared>,
+    controls: Arc<Controls>,
+    dependency: Option<Arc<str>>,
+    identity: Identity,
+    observer: Option<Arc<dyn Observe>>,
 }
 
 #[cfg(feature = "tokio")]
@@ -65,8 +100,17 @@ impl<C: Clock> Pipeline<C> {
     /// An impossible policy is refused with the field's name and the arithmetic.
     pub fn on(clock: C, policy: Policy) -> Result<Self, Invalid> {
         let warnings = policy.validate()?;
-        let shared = Arc::new(Shared { policy, warnings, seeds: Seeds::default() });
-        Ok(Self { shared, dependency: None, clock, classifier: ByError })
+        let controls = Arc::new(Controls::new(&policy)?);
+        let shared = Arc::new(Shared {
+            policy,
+            warnings,
+            seeds: Seeds::new(),
+            retries: Switch::on(),
+            overruns: Tally::default(),
+        });
+        let identity = Identity::of_address(&shared);
+        let parts = Parts { shared, controls, dependency: None, identity, observer: None };
+        Ok(Self { parts, clock, classifier: ByError })
     }
 }
 
@@ -74,14 +118,100 @@ impl<C: Clock, K> Pipeline<C, K> {
     /// The same pipeline on another clock.
     #[must_use]
     pub fn with_clock<C2: Clock>(self, clock: C2) -> Pipeline<C2, K> {
-        let Self { shared, dependency, clock: _, classifier } = self;
-        Pipeline { shared, dependency, clock, classifier }
+        Pipeline { parts: self.parts, clock, classifier: self.classifier }
     }
 
-    /// Names the dependency, for errors and reports.
+    /// Names the dependency, for errors, reports and events, and so that a call inside an attempt of another
+    /// pipeline for the same dependency is known for what it is.
+    ///
+    /// # Nested retries
+    ///
+    /// Four attempts of which each makes three are twelve. A call that begins while an attempt of another
+    /// pipeline is polled (or, blocking, runs) knows it: where both name the same dependency, or are the same
+    /// pipeline, the inner one makes one attempt and stops with
+    /// [`Nested`](relent_core::StopReason::Nested); otherwise it works as its policy says, and
+    /// [`Event::Nested`](crate::Event::Nested) carries the product. A task that an attempt spawns is not seen.
     #[must_use]
-    pub fn named(self, dependency: &str) -> Self {
-        Self { dependency: Some(Arc::from(dependency)), ..self }
+    pub fn named(mut self, dependency: &str) -> Self {
+        self.parts.identity = Identity::of_name(dependency);
+        self.parts.dependency = Some(Arc::from(dependency));
+        self
+    }
+
+    /// Tells an observer of everything that happens to the calls.
+    #[must_use]
+    pub fn observed_by(mut self, observer: Arc<dyn Observe>) -> Self {
+        self.parts.observer = Some(observer);
+        self
+    }
+
+    /// Draws its retries from this budget instead of one of its own, so that several pipelines share it: one
+    /// dependency may be called under several policies. Clones made before keep theirs.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use relent::{BudgetPolicy, Pipeline, Policy, control::Budget};
+    ///
+    /// let budget = Arc::new(Budget::new(&BudgetPolicy::default())?);
+    /// let reads = Pipeline::new(Policy::live())?.named("users").sharing_budget(&budget);
+    /// let writes = Pipeline::new(Policy::live())?.named("users").sharing_budget(&budget);
+    /// # Ok::<_, relent::Invalid>(())
+    /// ```
+    #[must_use]
+    pub fn sharing_budget(mut self, budget: &Arc<Budget>) -> Self {
+        Arc::make_mut(&mut self.parts.controls).budget = Some(Purse::of(Arc::clone(budget)));
+        self
+    }
+
+    /// Asks this breaker instead of one of its own: one that several pipelines share, or that is moved by hand.
+    /// Clones made before keep theirs.
+    #[must_use]
+    pub fn with_breaker(mut self, breaker: &Breaker) -> Self {
+        Arc::make_mut(&mut self.parts.controls).breaker = Some(breaker.clone());
+        self
+    }
+
+    /// Switches the retries of this pipeline and its clones off, now, or on again. First attempts go on. See
+    /// [`retries_off`](crate::retries_off) for the switch of the process.
+    ///
+    /// A call that waits for its next attempt ends when its wait is over.
+    pub fn retries(&self, retries: Retries) {
+        self.parts.shared.retries.set(retries);
+    }
+
+    /// What the two switches say together.
+    pub fn retries_now(&self) -> Retries {
+        match switch::retries() {
+            Retries::On => self.parts.shared.retries.state(),
+            Retries::Off => Retries::Off,
+        }
+    }
+
+    /// The breaker in force, to look at or to move by hand.
+    pub fn breaker(&self) -> Option<&Breaker> {
+        self.parts.controls.breaker.as_ref()
+    }
+
+    /// The budget in force.
+    pub fn budget(&self) -> Option<&Arc<Budget>> {
+        self.parts.controls.budget.as_ref().map(|purse| &purse.budget)
+    }
+
+    /// The limit on calls in flight, to look at or to change.
+    pub fn call_limit(&self) -> Option<&Concurrency> {
+        self.parts.controls.admission.concurrency.as_ref()
+    }
+
+    /// The limit on attempts in flight, to look at or to change.
+    pub fn attempt_limit(&self) -> Option<&Concurrency> {
+        self.parts.controls.attempt.concurrency.as_ref()
+    }
+
+    /// Work that ran on after its attempt was given up.
+    pub fn overruns(&self) -> Overruns {
+        self.parts.shared.overruns.read()
     }
 
     /// Lets a function say what outcomes mean, so that a value (a 503) may be a failure and an error type need
@@ -106,7 +236,7 @@ impl<C: Clock, K> Pipeline<C, K> {
     ///     },
     /// );
     /// let answer = clock.block_on(pipeline.run(|attempt| async move {
-    ///     Ok(if attempt.number < 3 { "busy" } else { "done" })
+    ///     Ok(if attempt.number < 2 { "busy" } else { "done" })
     /// }))?;
     /// assert_eq!(answer, "done");
     /// # Ok::<_, Box<dyn std::error::Error>>(())
@@ -151,18 +281,17 @@ impl<C: Clock, K> Pipeline<C, K> {
     /// Sets a classifier that is a type of its own.
     #[must_use]
     pub fn classified_by<K2>(self, classifier: K2) -> Pipeline<C, K2> {
-        let Self { shared, dependency, clock, classifier: _ } = self;
-        Pipeline { shared, dependency, clock, classifier }
+        Pipeline { parts: self.parts, clock: self.clock, classifier }
     }
 
     /// The policy in force.
     pub fn policy(&self) -> &Policy {
-        &self.shared.policy
+        &self.parts.shared.policy
     }
 
     /// What is doubtful about the policy, though possible.
     pub fn warnings(&self) -> &[Warning] {
-        &self.shared.warnings
+        &self.parts.shared.warnings
     }
 
     /// The clock.
@@ -172,11 +301,27 @@ impl<C: Clock, K> Pipeline<C, K> {
 
     /// The dependency's name, if it was given one.
     pub fn name(&self) -> Option<&str> {
-        self.dependency.as_deref()
+        self.parts.dependency.as_deref()
     }
 
     pub(crate) fn dependency(&self) -> Option<&Arc<str>> {
-        self.dependency.as_ref()
+        self.parts.dependency.as_ref()
+    }
+
+    pub(crate) fn identity(&self) -> Identity {
+        self.parts.identity
+    }
+
+    pub(crate) fn observer(&self) -> Option<&dyn Observe> {
+        self.parts.observer.as_deref()
+    }
+
+    pub(crate) fn controls(&self) -> &Controls {
+        &self.parts.controls
+    }
+
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.parts.shared.overruns
     }
 
     pub(crate) fn classifier(&self) -> &K {
@@ -184,7 +329,7 @@ impl<C: Clock, K> Pipeline<C, K> {
     }
 
     pub(crate) fn draw_seed(&self) -> u64 {
-        self.shared.seeds.draw()
+        self.parts.shared.seeds.draw()
     }
 
     /// Calls on the policy's own terms.
@@ -243,26 +388,65 @@ impl<C: Clock, K> Pipeline<C, K> {
     {
         self.calls().run_with_report(operation)
     }
+
+    /// [`Calls::run_blocking`] on the policy's own terms.
+    ///
+    /// # Errors
+    ///
+    /// As [`Calls::run`].
+    pub fn run_blocking<T, E, Op>(&self, operation: Op) -> Result<T, Error<E>>
+    where
+        C: BlockingClock,
+        Op: FnMut(Attempt) -> Result<T, E>,
+        K: Classifier<T, E>,
+    {
+        self.calls().run_blocking(operation)
+    }
 }
 
-/// What the clones of a pipeline share.
+impl<C: fmt::Debug, K: fmt::Debug> fmt::Debug for Pipeline<C, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Parts { shared, controls, dependency, .. } = &self.parts;
+        f.debug_struct("Pipeline")
+            .field("dependency", dependency)
+            .field("policy", &shared.policy)
+            .field("controls", controls)
+            .field("clock", &self.clock)
+            .field("classifier", &self.classifier)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What all clones of a pipeline share.
 #[derive(Debug)]
 struct Shared {
     policy: Policy,
     warnings: Vec<Warning>,
     seeds: Seeds,
+    retries: Switch,
+    overruns: Tally,
 }
 
-/// The calls' supply of chance: a counter under a keyed hash. The keys come from the operating system, so that
-/// processes which start together do not draw alike; a draw takes no lock and no system call.
-#[derive(Debug, Default)]
+/// The calls' supply of chance: a counter, and a key from the operating system, so that processes which start
+/// together do not draw alike. A draw takes no lock and no system call.
+#[derive(Debug)]
 struct Seeds {
-    keys: RandomState,
+    key: u64,
     drawn: AtomicU64,
 }
 
 impl Seeds {
+    fn new() -> Self {
+        Self { key: RandomState::new().hash_one(0), drawn: AtomicU64::new(0) }
+    }
+
+    /// SplitMix64 from the key on: no seed comes twice, and neighbours have nothing in common. (Steele, Lea,
+    /// Flood: Fast splittable pseudorandom number generators, 2014.)
     fn draw(&self) -> u64 {
-        self.keys.hash_one(self.drawn.fetch_add(1, Ordering::Relaxed))
+        let number = self.drawn.fetch_add(1, Ordering::Relaxed);
+        let mut bits = self.key.wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ (bits >> 31)
     }
 }

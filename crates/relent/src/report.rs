@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use relent_core::{Cause, StopReason, Verdict};
+use relent_core::{Brief, Cause, Refusal, StopReason, Timestamp, Verdict};
 
 /// What became of a call, whether it succeeded or not.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -12,6 +12,8 @@ pub struct Report {
     pub dependency: Option<Arc<str>>,
     /// Why there was no further attempt.
     pub stop: StopReason,
+    /// Where in the call that came about.
+    pub stage: Stage,
     /// How many attempts were begun, those included that count for nothing.
     pub attempts: u32,
     /// How many waits were decided on.
@@ -22,6 +24,35 @@ pub struct Report {
     pub took: Duration,
     /// What the last attempt's outcome meant. `None`: there was no attempt.
     pub last_verdict: Option<Verdict>,
+    /// A refusal without its gate, which stands in `stop`: an error must stay small enough to return.
+    pub(crate) until: Option<Timestamp>,
+    pub(crate) advised: Duration,
+}
+
+/// Where in a call something happens: the pipeline's layers, from the outermost.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum Stage {
+    /// At the gates that a call passes once, before its first attempt.
+    Admission,
+    /// Between two attempts: the budget, the switch, and a breaker that is sure to be open still.
+    Retry,
+    /// At the gates that each attempt passes, the breaker last.
+    Gates,
+    /// In an attempt, or by its outcome.
+    Attempt,
+}
+
+impl Stage {
+    /// The one name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Admission => "admission",
+            Self::Retry => "retry",
+            Self::Gates => "gates",
+            Self::Attempt => "attempt",
+        }
+    }
 }
 
 impl Report {
@@ -33,15 +64,28 @@ impl Report {
         }
     }
 
+    /// The gate that ended the call, and when to come back, if one did.
+    pub fn refusal(&self) -> Option<Refusal> {
+        match self.stop {
+            StopReason::Refused(by) => Some(Refusal { by, until: self.until, advised: self.advised }),
+            _ => None,
+        }
+    }
+
     /// `inventory: gave up after 3 attempts: attempts_exhausted`.
     pub(crate) fn sentence(&self, f: &mut fmt::Formatter<'_>, what: &str) -> fmt::Result {
         if let Some(dependency) = &self.dependency {
             write!(f, "{dependency}: ")?;
         }
         match self.attempts {
-            0 => write!(f, "not tried: {}", self.stop.name()),
-            1 => write!(f, "{what} after 1 attempt: {}", self.stop.name()),
-            many => write!(f, "{what} after {many} attempts: {}", self.stop.name()),
+            0 => f.write_str("not tried")?,
+            1 => write!(f, "{what} after 1 attempt")?,
+            many => write!(f, "{what} after {many} attempts")?,
+        }
+        write!(f, ": {}", self.stop.name())?;
+        match self.refusal() {
+            Some(refusal) => write!(f, ", worth trying again in {}", Brief(refusal.advised)),
+            None => Ok(()),
         }
     }
 }

@@ -2,11 +2,12 @@
 
 use std::{
     future::{Future, poll_fn},
+    ops::ControlFlow,
     pin::pin,
     task::Poll,
 };
 
-use relent_core::{Decision, Outcome, StopReason, Timestamp};
+use relent_core::{Decision, Outcome, StopReason, Timestamp, Wait};
 
 use crate::{
     call::{Attempt, Call},
@@ -14,6 +15,7 @@ use crate::{
     classify::Classifier,
     clock::Clock,
     error::Error,
+    nesting::Frame,
     report::Report,
 };
 
@@ -26,6 +28,11 @@ impl<C: Clock, K> Calls<'_, C, K> {
     ///
     /// Where an attempt's result and its time-out come at the same moment, the result counts.
     ///
+    /// A gate that refuses ends the call at once with the dependency's last real failure; the reason names the
+    /// gate. Where nothing was sent yet, or the last failure was a value that has been dropped, that is
+    /// [`Error::Stopped`], whose report says when to come back. Limits with a queue, and rates, are waited for
+    /// as [`Call::admitted`] does.
+    ///
     /// # Errors
     ///
     /// [`Error`] holds the operation's last error and says why it was the last.
@@ -37,7 +44,8 @@ impl<C: Clock, K> Calls<'_, C, K> {
     /// # Cancellation safety
     ///
     /// Dropping the future drops the attempt in flight or ends the wait, at once; nothing runs on and nothing
-    /// is recorded. A result is either returned or dropped, never both.
+    /// is counted: places, probes and a loan whose retry was not sent go back. (The loan of a retry in flight is
+    /// kept: it was sent.) A result is either returned or dropped, never both.
     pub async fn run<T, E, Op, Fut>(self, operation: Op) -> Result<T, Error<E>>
     where
         Op: FnMut(Attempt) -> Fut,
@@ -68,7 +76,7 @@ impl<C: Clock, K> Calls<'_, C, K> {
 }
 
 /// What a call has to show when it stops.
-enum Ending<T, E> {
+pub(crate) enum Ending<T, E> {
     Value(T),
     /// The last that the operation returned, though a time-out may have followed.
     Error(E),
@@ -78,12 +86,42 @@ enum Ending<T, E> {
 }
 
 impl<T, E> Ending<T, E> {
-    fn into_result(self, report: impl FnOnce() -> Report) -> Result<T, Error<E>> {
+    pub(crate) fn into_result(self, report: impl FnOnce() -> Report) -> Result<T, Error<E>> {
         match self {
             Self::Value(value) => Ok(value),
             Self::Error(error) => Err(Error::Failed { error, report: report() }),
             Self::TimedOut => Err(Error::TimedOut { report: report() }),
             Self::Refused => Err(Error::Stopped { report: report() }),
+        }
+    }
+}
+
+/// The last error that the operation returned, if it has.
+pub(crate) struct LastError<E>(pub(crate) Option<E>);
+
+impl<E> LastError<E> {
+    /// What to show where nothing was returned.
+    pub(crate) fn or<T>(self, nothing: Ending<T, E>) -> Ending<T, E> {
+        self.0.map_or(nothing, Ending::Error)
+    }
+
+    /// What a decision comes to. Without a result the attempt had timed out. A result that another attempt
+    /// follows is dropped here, an error kept.
+    pub(crate) fn after<T>(
+        &mut self,
+        decision: Decision,
+        result: Option<Result<T, E>>,
+    ) -> ControlFlow<(Ending<T, E>, StopReason), Wait> {
+        match (decision, result) {
+            (Decision::Stop(reason), Some(Ok(value))) => ControlFlow::Break((Ending::Value(value), reason)),
+            (Decision::Stop(reason), Some(Err(error))) => ControlFlow::Break((Ending::Error(error), reason)),
+            (Decision::Stop(reason), None) => {
+                ControlFlow::Break((Self(self.0.take()).or(Ending::TimedOut), reason))
+            }
+            (Decision::Retry(wait), result) => {
+                self.0 = result.and_then(Result::err).or(self.0.take());
+                ControlFlow::Continue(wait)
+            }
         }
     }
 }
@@ -100,37 +138,39 @@ where
     Fut: Future<Output = Result<T, E>>,
     K: Classifier<T, E>,
 {
-    let mut last_error = None;
+    let mut last = LastError(None);
     let mut now = call.history().started;
+    let frame = call.frame();
     loop {
-        let attempt = match call.admit_at(now) {
+        let attempt = match call.admitted_at(now).await {
             Ok(attempt) => attempt,
-            Err(stopped) => return (last_error.map_or(Ending::Refused, Ending::Error), stopped.stop()),
+            Err(stopped) => return (last.or(Ending::Refused), stopped.stop()),
         };
-        let result = before(clock, attempt.give_up_at, operation(attempt)).await;
+        let work = frame.around(|| operation(attempt));
+        let result = tried(clock, attempt.give_up_at, frame, work).await;
         let decision = match &result {
             Some(result) => call.conclude(result),
             None => call.conclude_outcome(Outcome::<T, E>::TimedOut),
         };
-        let wait = match (decision, result) {
-            (Decision::Stop(reason), Some(Ok(value))) => return (Ending::Value(value), reason),
-            (Decision::Stop(reason), Some(Err(error))) => return (Ending::Error(error), reason),
-            (Decision::Stop(reason), None) => {
-                return (last_error.map_or(Ending::TimedOut, Ending::Error), reason);
-            }
-            (Decision::Retry(wait), result) => {
-                last_error = result.and_then(Result::err).or(last_error);
-                wait
-            }
+        let wait = match last.after(decision, result) {
+            ControlFlow::Continue(wait) => wait,
+            ControlFlow::Break(ending) => return ending,
         };
         clock.sleep_until(call.ended().after(wait.length)).await;
         now = clock.now();
     }
 }
 
-/// The future's output, or `None` if `at` comes first. The future is dropped before this returns. The timer is
-/// not set until the future has been polled, so one that is ready at once costs none.
-async fn before<C: Clock, F: Future>(clock: &C, at: Timestamp, future: F) -> Option<F::Output> {
+/// The attempt's output, or `None` if its end comes first. The attempt is dropped before this returns. While it
+/// is polled, calls that begin there see whose attempt they are part of.
+async fn tried<C: Clock, F: Future>(clock: &C, at: Timestamp, frame: Frame, work: F) -> Option<F::Output> {
+    let mut work = pin!(work);
+    before(clock, at, poll_fn(|cx| frame.around(|| work.as_mut().poll(cx)))).await
+}
+
+/// The future's output, or `None` if `at` comes first. The timer is not set until the future has been polled, so
+/// one that is ready at once costs none.
+pub(crate) async fn before<C: Clock, F: Future>(clock: &C, at: Timestamp, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     let mut timer = pin!(clock.sleep_until(at));
     poll_fn(|cx| match future.as_mut().poll(cx) {

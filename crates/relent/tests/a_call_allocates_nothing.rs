@@ -15,7 +15,10 @@ use std::{
     time::Duration,
 };
 
-use relent::{Clock, Error, Pipeline, Policy, StopReason, Timestamp};
+use relent::{
+    BreakerPolicy, BudgetPolicy, Clock, ConcurrencyPolicy, Error, Event, Gates, Observe, Pipeline, Policy,
+    RatePolicy, Scene, SlowCalls, StopReason, Timestamp, Window, budget::LoanPolicy,
+};
 
 thread_local! {
     static ALLOCATIONS: Cell<u32> = const { Cell::new(0) };
@@ -65,6 +68,42 @@ fn counted<F: Future>(future: F) -> (F::Output, u32) {
     (output, ALLOCATIONS.get() - before)
 }
 
+/// Everything that a pipeline may hold, and none of it in the way.
+fn whole() -> Policy {
+    let gates = Gates {
+        concurrency: Some(ConcurrencyPolicy { limit: 10, queue: 10 }),
+        rate: Some(RatePolicy { permits: 1_000_000, per: Duration::from_secs(1), burst: 100 }),
+    };
+    Policy {
+        admission: gates,
+        budget: Some(BudgetPolicy::Loan(LoanPolicy {
+            floor_milli: 10_000,
+            start_milli: 10_000,
+            ..LoanPolicy::default()
+        })),
+        attempt: gates,
+        breaker: Some(BreakerPolicy {
+            slow_calls: Some(SlowCalls { longer_than: Duration::from_secs(1), rate_milli: 900 }),
+            window: Window::Time(Duration::from_secs(10)),
+            ..BreakerPolicy::default()
+        }),
+        ..Policy::live()
+    }
+}
+
+fn users() -> Pipeline<Leaping> {
+    Pipeline::on(Leaping::default(), whole()).unwrap().named("users")
+}
+
+/// An observer that listens to everything and keeps nothing.
+struct Deaf;
+
+impl Observe for Deaf {
+    fn observe(&self, _: Scene<'_>, event: &Event<'_>) {
+        std::hint::black_box(event);
+    }
+}
+
 #[test]
 fn the_counter_counts() {
     assert_eq!(counted(async { drop(Box::new([0u8; 64])) }).1, 1);
@@ -72,14 +111,14 @@ fn the_counter_counts() {
 
 #[test]
 fn a_success_at_once_allocates_nothing() {
-    let users = Pipeline::on(Leaping::default(), Policy::live()).unwrap().named("users");
+    let users = users();
     let (result, allocations) = counted(users.safe().run(|_| async { Ok::<_, Infallible>(42) }));
     assert_eq!((result.unwrap(), allocations), (42, 0));
 }
 
 #[test]
 fn a_success_after_retries_and_a_timeout_allocates_nothing() {
-    let users = Pipeline::on(Leaping::default(), Policy::live()).unwrap().named("users");
+    let users = users();
     let operation = |attempt: relent::Attempt| async move {
         match attempt.number {
             1 => Err(io::Error::from(io::ErrorKind::ConnectionReset)),
@@ -94,9 +133,43 @@ fn a_success_after_retries_and_a_timeout_allocates_nothing() {
 
 #[test]
 fn a_failure_with_its_report_allocates_nothing() {
-    let users = Pipeline::on(Leaping::default(), Policy::live()).unwrap().named("users");
+    let users = users();
     let operation = |_| async { Err::<(), _>(io::Error::from(io::ErrorKind::ConnectionReset)) };
     let (result, allocations) = counted(users.safe().run(operation));
     let error: Error<io::Error> = result.unwrap_err();
     assert_eq!((error.stop(), allocations), (StopReason::AttemptsExhausted, 0));
+}
+
+#[test]
+fn an_observer_costs_no_memory_either() {
+    let users = users().observed_by(Arc::new(Deaf));
+    let (result, allocations) = counted(users.safe().run(|_| async { Ok::<_, Infallible>(42) }));
+    assert_eq!((result.unwrap(), allocations), (42, 0));
+}
+
+#[test]
+fn an_open_breaker_and_a_full_limit_refuse_without_memory() {
+    let users = users();
+    assert!(users.breaker().unwrap().isolate().is_some(), "it was closed");
+    let ready = |_| async { Ok::<_, Infallible>(42) };
+    let (refused, allocations) = counted(users.run(ready));
+    assert_eq!((refused.unwrap_err().stop().name(), allocations), ("refused_breaker", 0));
+
+    let policy = Policy {
+        admission: Gates { concurrency: Some(ConcurrencyPolicy { limit: 1, queue: 0 }), ..Gates::default() },
+        ..whole()
+    };
+    let users = Pipeline::on(Leaping::default(), policy).unwrap();
+    let _held = users.call_limit().unwrap().try_acquire().unwrap();
+    let (refused, allocations) = counted(users.run(ready));
+    assert_eq!((refused.unwrap_err().stop().name(), allocations), ("refused_concurrency", 0));
+}
+
+#[cfg(feature = "tokio")]
+#[test]
+fn a_blocking_call_allocates_nothing() {
+    let users = Pipeline::new(whole()).unwrap();
+    let before = ALLOCATIONS.get();
+    let result = users.safe().run_blocking(|_| Ok::<_, Infallible>(42));
+    assert_eq!((result.unwrap(), ALLOCATIONS.get() - before), (42, 0));
 }

@@ -17,7 +17,7 @@ fn a_503_a_timeout_and_a_200_are_three_attempts_inside_the_jitters_range() {
     for seed in 0..500 {
         let clock = ManualClock::new();
         let dependency = Dependency::new(&clock, &[at_once(503), Act::Hang, at_once(200)]);
-        let users = pipeline(&clock, Policy::live());
+        let users = pipeline(&clock, Policy { budget: None, ..Policy::live() });
         let (result, report) =
             clock.block_on(users.safe().with_seed(seed).run_with_report(|a| dependency.call(a)));
         assert_eq!(result.unwrap().status, 200);

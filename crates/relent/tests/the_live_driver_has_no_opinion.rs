@@ -29,7 +29,7 @@ impl Numbers {
 }
 
 fn policy(numbers: &mut Numbers) -> Policy {
-    let mut policy = Policy::live();
+    let mut policy = Policy { budget: None, ..Policy::live() };
     policy.repeat = numbers.one_of(Idempotency::ALL);
     policy.attempt_timeout = numbers.millis(500, 3_000);
     policy.total_timeout =

@@ -9,13 +9,13 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     task::{Context, Poll, Wake, Waker},
-    thread::{self, Thread},
+    thread,
     time::Duration,
 };
 
 use relent_core::Timestamp;
 
-use super::{Clock, yield_once};
+use super::{BlockingClock, Clock, Unpark, yield_once};
 
 /// A clock for tests. It moves when it is told to and not otherwise; clones share its time; it works under any
 /// executor, or under none by [`ManualClock::block_on`].
@@ -176,6 +176,26 @@ impl Clock for ManualClock {
     }
 }
 
+/// Who blocks on it moves the time on.
+impl BlockingClock for ManualClock {
+    fn block_until<F: Future>(&self, at: Timestamp, future: F) -> Option<F::Output> {
+        let mut future = pin!(future);
+        let mut cx = Context::from_waker(Waker::noop());
+        if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
+            return Some(output);
+        }
+        self.move_to(at);
+        match future.as_mut().poll(&mut cx) {
+            Poll::Ready(output) => Some(output),
+            Poll::Pending => None,
+        }
+    }
+
+    fn pause_until(&self, at: Timestamp) {
+        self.move_to(at);
+    }
+}
+
 /// Who sleeps, and until when.
 #[derive(Debug, Default)]
 struct Hall {
@@ -256,14 +276,5 @@ impl Wake for Relay {
         if let Some(outer) = outer {
             outer.wake();
         }
-    }
-}
-
-/// Wakes a thread that polls by itself.
-struct Unpark(Thread);
-
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
     }
 }

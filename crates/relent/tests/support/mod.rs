@@ -141,6 +141,7 @@ pub(crate) fn plain(backoff: Backoff) -> Policy {
             min_attempt: Duration::ZERO,
             ..live.retry
         },
+        budget: None,
         ..live
     }
 }

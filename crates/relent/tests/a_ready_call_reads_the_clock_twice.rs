@@ -1,0 +1,106 @@
+//! Time is dear: a whole pipeline around an operation that is ready at once reads the clock when the call begins
+//! and when its attempt ends, and sets no timer.
+
+use std::{
+    convert::Infallible,
+    future::{Future, poll_fn},
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering::Relaxed},
+    },
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use relent::{
+    BlockingClock, BreakerPolicy, Clock, ConcurrencyPolicy, Gates, Pipeline, Policy, RatePolicy, SlowCalls,
+    Timestamp, Window,
+};
+
+/// A clock that counts how often it is asked.
+#[derive(Clone, Debug, Default)]
+struct Counting {
+    reads: Arc<AtomicU32>,
+    timers: Arc<AtomicU32>,
+}
+
+impl Clock for Counting {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(1_000 + u64::from(self.reads.fetch_add(1, Relaxed)))
+    }
+
+    async fn sleep_until(&self, _: Timestamp) {
+        self.timers.fetch_add(1, Relaxed);
+        std::future::pending().await
+    }
+}
+
+impl BlockingClock for Counting {
+    fn block_until<F: Future>(&self, _: Timestamp, future: F) -> Option<F::Output> {
+        self.timers.fetch_add(1, Relaxed);
+        match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(output) => Some(output),
+            Poll::Pending => None,
+        }
+    }
+
+    fn pause_until(&self, _: Timestamp) {
+        self.timers.fetch_add(1, Relaxed);
+    }
+}
+
+fn whole(clock: &Counting) -> Pipeline<Counting> {
+    let gates = Gates {
+        concurrency: Some(ConcurrencyPolicy { limit: 10, queue: 10 }),
+        rate: Some(RatePolicy { permits: 1_000, per: Duration::from_secs(1), burst: 100 }),
+    };
+    let policy = Policy {
+        admission: gates,
+        attempt: gates,
+        breaker: Some(BreakerPolicy {
+            slow_calls: Some(SlowCalls { longer_than: Duration::from_secs(1), rate_milli: 900 }),
+            window: Window::Time(Duration::from_secs(10)),
+            ..BreakerPolicy::default()
+        }),
+        ..Policy::live()
+    };
+    Pipeline::on(clock.clone(), policy).unwrap()
+}
+
+fn poll_once<F: Future>(future: F) -> Poll<F::Output> {
+    pin!(future).as_mut().poll(&mut Context::from_waker(Waker::noop()))
+}
+
+#[test]
+fn a_ready_call_reads_the_clock_twice_and_sets_no_timer() {
+    let clock = Counting::default();
+    let users = whole(&clock);
+    assert!(matches!(poll_once(users.run(|_| async { Ok::<_, Infallible>(7) })), Poll::Ready(Ok(7))));
+    assert_eq!((clock.reads.load(Relaxed), clock.timers.load(Relaxed)), (2, 0));
+}
+
+#[test]
+fn a_ready_blocking_call_does_so_too() {
+    let clock = Counting::default();
+    assert_eq!(whole(&clock).run_blocking(|_| Ok::<_, Infallible>(7)).unwrap(), 7);
+    assert_eq!((clock.reads.load(Relaxed), clock.timers.load(Relaxed)), (2, 0));
+}
+
+#[test]
+fn one_that_waits_once_sets_one_timer_for_both_deadlines() {
+    let clock = Counting::default();
+    let users = whole(&clock);
+    let mut waited = false;
+    let mut call = pin!(users.run(|_| {
+        let mut first = !std::mem::replace(&mut waited, true);
+        poll_fn(move |_| match std::mem::take(&mut first) {
+            true => Poll::Pending,
+            false => Poll::Ready(Ok::<_, Infallible>(7)),
+        })
+    }));
+    let mut poll = || call.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    assert!(poll().is_pending());
+    assert!(matches!(poll(), Poll::Ready(Ok(7))));
+    assert_eq!((clock.reads.load(Relaxed), clock.timers.load(Relaxed)), (2, 1));
+}
