@@ -70,8 +70,8 @@ pub trait BlockingClock: Clock {
 
 /// The clock of live calls: monotonic, from tokio's timer.
 ///
-/// Its origin is the first reading in the process, the same for all, so that a deadline may be passed from one
-/// pipeline to another. It obeys `tokio::time::pause`.
+/// Its origin is an hour before the first reading in the process, the same for all, so that a deadline may be
+/// passed from one pipeline to another. It obeys `tokio::time::pause`.
 ///
 /// Implements [`Clock`] with the feature `tokio`, which is on by default. Timers are exact to about a
 /// millisecond and never early.
@@ -86,7 +86,10 @@ pub struct TokioClock;
 impl Clock for TokioClock {
     fn now(&self) -> Timestamp {
         static ORIGIN: OnceLock<Instant> = OnceLock::new();
-        let origin = *ORIGIN.get_or_init(Instant::now);
+        let origin = *ORIGIN.get_or_init(|| {
+            let read = Instant::now();
+            read.checked_sub(BEFORE_FIRST).unwrap_or(read)
+        });
         Timestamp::ZERO.after(tokio::time::Instant::now().into_std().saturating_duration_since(origin))
     }
 
@@ -199,6 +202,11 @@ async fn yield_once() {
     })
     .await;
 }
+
+/// How far the origin of [`TokioClock`] lies before the first reading: a runtime whose time was paused earlier
+/// reads an earlier instant, and must not be told that it is the origin.
+#[cfg(feature = "tokio")]
+const BEFORE_FIRST: Duration = Duration::from_secs(3600);
 
 /// The longest single timer. Tokio's wheel ends after 2.2 years and others' at 2³¹ ms (24.8 days); a day is
 /// below them all and waking once a day costs nothing.
