@@ -18,7 +18,7 @@ use crate::{
     event::{Event, Scene},
     gates::Held,
     nesting::{self, Frame},
-    report::{Report, Stage},
+    report::{Advice, Report, Stage},
     switch::Retries,
 };
 
@@ -221,8 +221,7 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
             waited: self.waited,
             took: self.ended.since(self.history.started),
             last_verdict: self.history.last_verdict,
-            until: self.refusal.and_then(|refusal| refusal.until),
-            advised: self.refusal.map_or(Duration::ZERO, |refusal| refusal.advised),
+            advice: Advice::of(self.refusal),
         }
     }
 

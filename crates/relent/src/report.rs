@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use relent_core::{Brief, Cause, Refusal, StopReason, Timestamp, Verdict};
+use relent_core::{Brief, Cause, Gate, Refusal, StopReason, Timestamp, Verdict};
 
 /// What became of a call, whether it succeeded or not.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -24,9 +24,29 @@ pub struct Report {
     pub took: Duration,
     /// What the last attempt's outcome meant. `None`: there was no attempt.
     pub last_verdict: Option<Verdict>,
-    /// A refusal without its gate, which stands in `stop`: an error must stay small enough to return.
-    pub(crate) until: Option<Timestamp>,
-    pub(crate) advised: Duration,
+    pub(crate) advice: Advice,
+}
+
+/// A refusal without its gate, which stands in `stop`, in few bytes: an error must stay small enough to return.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Advice {
+    /// The end of time: no moment is known.
+    until: Timestamp,
+    /// In nanoseconds.
+    advised: u64,
+}
+
+impl Advice {
+    pub(crate) fn of(refusal: Option<Refusal>) -> Self {
+        let until = refusal.and_then(|refusal| refusal.until).unwrap_or(Timestamp::MAX);
+        let advised = refusal.map_or(Duration::ZERO, |refusal| refusal.advised);
+        Self { until, advised: u64::try_from(advised.as_nanos()).unwrap_or(u64::MAX) }
+    }
+
+    fn refusal(self, by: Gate) -> Refusal {
+        let until = (self.until < Timestamp::MAX).then_some(self.until);
+        Refusal { by, until, advised: Duration::from_nanos(self.advised) }
+    }
 }
 
 /// Where in a call something happens: the pipeline's layers, from the outermost.
@@ -67,7 +87,7 @@ impl Report {
     /// The gate that ended the call, and when to come back, if one did.
     pub fn refusal(&self) -> Option<Refusal> {
         match self.stop {
-            StopReason::Refused(by) => Some(Refusal { by, until: self.until, advised: self.advised }),
+            StopReason::Refused(by) => Some(self.advice.refusal(by)),
             _ => None,
         }
     }

@@ -74,6 +74,7 @@ fn an_operation_that_stays_on_its_thread_may_be_run_there() {
 
 #[test]
 fn errors_stay_small_enough_to_return_by_value() {
-    assert!(size_of::<Error<io::Error>>() <= 128, "{}", size_of::<Error<io::Error>>());
-    assert!(size_of::<Stopped>() <= 128, "{}", size_of::<Stopped>());
+    // Clippy warns from 128 bytes on.
+    assert!(size_of::<Error<io::Error>>() < 128, "{}", size_of::<Error<io::Error>>());
+    assert!(size_of::<Stopped>() < 128, "{}", size_of::<Stopped>());
 }
