@@ -9,11 +9,12 @@
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark times real work")]
 
+mod rows;
+
 use std::{
     env,
-    hint::{black_box, spin_loop},
-    sync::atomic::{AtomicU32, AtomicU64, Ordering},
-    thread,
+    hint::black_box,
+    sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant},
 };
 
@@ -23,6 +24,8 @@ use relent::{
     control::{Budget, budget::Loan},
 };
 use tower::retry::budget::{Budget as _, TpsBudget};
+
+use rows::row;
 
 fn main() {
     // `cargo test --benches` runs it too, in a profile that would say nothing.
@@ -125,40 +128,3 @@ fn first_success(budget: &Budget, now: Timestamp) {
     budget.on_first_success(now);
     drop(call);
 }
-
-/// Prints the time of one operation by one thread, and the time that passes for each operation while two threads
-/// make them at once: half as long if neither hindered the other.
-fn row(name: &str, operation: impl Fn() + Sync) {
-    let alone = best(|| time(&operation) / f64::from(OPERATIONS));
-    let together = best(|| {
-        let ready = AtomicU32::new(0);
-        let timed = || {
-            ready.fetch_add(1, Ordering::SeqCst);
-            while ready.load(Ordering::SeqCst) < 2 {
-                spin_loop();
-            }
-            time(&operation)
-        };
-        thread::scope(|scope| {
-            let other = scope.spawn(timed);
-            timed().max(other.join().expect("it does not panic")) / f64::from(2 * OPERATIONS)
-        })
-    });
-    println!("{name:<48} {alone:>9.2} {together:>14.2}");
-}
-
-fn time(operation: impl Fn()) -> f64 {
-    let began = Instant::now();
-    for _ in 0..OPERATIONS {
-        operation();
-    }
-    began.elapsed().as_nanos() as f64
-}
-
-fn best(mut round: impl FnMut() -> f64) -> f64 {
-    (0..ROUNDS).map(|_| round()).fold(f64::INFINITY, f64::min)
-}
-
-/// Long enough that two threads surely overlap.
-const OPERATIONS: u32 = 200_000;
-const ROUNDS: u32 = 40;

@@ -5,19 +5,20 @@
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark times real work")]
 
+mod rows;
+
 use std::{
     env,
     future::Future,
-    hint::{black_box, spin_loop},
+    hint::black_box,
     num::NonZeroU32,
     pin::pin,
     sync::{
         Arc,
-        atomic::{AtomicU32, AtomicU64, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
     task::{Context, Poll, Waker},
-    thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use governor::{
@@ -29,6 +30,8 @@ use relent::{
     control::{Concurrency, Rate},
 };
 use tokio::sync::Semaphore;
+
+use rows::row;
 
 fn main() {
     // `cargo test --benches` runs it too, in a profile that would say nothing.
@@ -101,41 +104,3 @@ fn at_once<F: Future>(future: F) -> F::Output {
         Poll::Pending => unreachable!("there is room, or no queue"),
     }
 }
-
-/// Prints the time of one operation by one thread, and the time that passes for each operation while two threads
-/// make them at once: half as long if neither hindered the other.
-fn row(name: &str, operation: impl Fn() + Sync) {
-    let alone = best(|| time(&operation) / f64::from(OPERATIONS));
-    let together = best(|| {
-        let ready = AtomicU32::new(0);
-        let timed = || {
-            ready.fetch_add(1, Ordering::SeqCst);
-            while ready.load(Ordering::SeqCst) < 2 {
-                spin_loop();
-            }
-            time(&operation)
-        };
-        thread::scope(|scope| {
-            let other = scope.spawn(timed);
-            timed().max(other.join().expect("it does not panic")) / f64::from(2 * OPERATIONS)
-        })
-    });
-    println!("{name:<46} {alone:>9.2} {together:>14.2}");
-}
-
-fn time(operation: impl Fn()) -> f64 {
-    let began = Instant::now();
-    for _ in 0..OPERATIONS {
-        operation();
-    }
-    began.elapsed().as_nanos() as f64
-}
-
-fn best(mut round: impl FnMut() -> f64) -> f64 {
-    (0..ROUNDS).map(|_| round()).fold(f64::INFINITY, f64::min)
-}
-
-/// Long enough that two threads surely overlap, and few enough that all of them fit into one burst of the fast
-/// rates.
-const OPERATIONS: u32 = 1_000_000;
-const ROUNDS: u32 = 20;

@@ -2,11 +2,9 @@
 
 #![cfg(not(loom))]
 
-use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    cell::Cell,
-    time::Duration,
-};
+mod counting;
+
+use std::time::Duration;
 
 use relent::{
     BreakerPolicy, Neutral, SlowCalls, Timestamp, Verdict, Window,
@@ -14,36 +12,7 @@ use relent::{
     control::Breaker,
 };
 
-thread_local! {
-    static ALLOCATIONS: Cell<u32> = const { Cell::new(0) };
-}
-
-/// The system's allocator, counting what this thread asks for.
-struct Counting;
-
-// SAFETY: every method hands its arguments to the system's allocator unchanged and returns what it answers.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller keeps the contract of `alloc`, which is the same.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: `pointer` came from `alloc` above, that is from the system's allocator, with this layout.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-#[test]
-fn the_counter_counts() {
-    let before = ALLOCATIONS.get();
-    drop(std::hint::black_box(Box::new([0u8; 64])));
-    assert_eq!(ALLOCATIONS.get() - before, 1);
-}
+use counting::counted;
 
 #[test]
 fn calls_probes_refusals_and_changes_by_hand_allocate_nothing() {
@@ -56,9 +25,8 @@ fn calls_probes_refusals_and_changes_by_hand_allocate_nothing() {
             ..BreakerPolicy::default()
         };
         let breaker = Breaker::new(&policy).expect("the policy is possible");
-        let before = ALLOCATIONS.get();
-        let changes = life(&breaker);
-        assert_eq!(ALLOCATIONS.get() - before, 0, "{window:?}");
+        let (changes, allocations) = counted(|| life(&breaker));
+        assert_eq!(allocations, 0, "{window:?}");
         assert!(changes > 10, "it opened, half-opened and closed again and again: {changes}");
     }
 }

@@ -2,10 +2,7 @@
 
 #![cfg(not(loom))]
 
-use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    cell::Cell,
-};
+mod counting;
 
 use relent::{
     BudgetPolicy, Cause, Timestamp,
@@ -13,36 +10,7 @@ use relent::{
     control::{Budget, budget::Loan},
 };
 
-thread_local! {
-    static ALLOCATIONS: Cell<u32> = const { Cell::new(0) };
-}
-
-/// The system's allocator, counting what this thread asks for.
-struct Counting;
-
-// SAFETY: every method hands its arguments to the system's allocator unchanged and returns what it answers.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller keeps the contract of `alloc`, which is the same.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: `pointer` came from `alloc` above, that is from the system's allocator, with this layout.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-#[test]
-fn the_counter_counts() {
-    let before = ALLOCATIONS.get();
-    drop(std::hint::black_box(Box::new([0u8; 64])));
-    assert_eq!(ALLOCATIONS.get() - before, 1);
-}
+use counting::counted;
 
 #[test]
 fn calls_retries_and_refusals_allocate_nothing() {
@@ -55,9 +23,8 @@ fn calls_retries_and_refusals_allocate_nothing() {
     ];
     for policy in kinds {
         let budget = Budget::new(&policy).expect("published");
-        let before = ALLOCATIONS.get();
-        let refused = life(&budget);
-        assert_eq!(ALLOCATIONS.get() - before, 0, "{policy:?}");
+        let (refused, allocations) = counted(|| life(&budget));
+        assert_eq!(allocations, 0, "{policy:?}");
         assert!(refused > 0, "{policy:?}: refusals were counted as well");
     }
 }
