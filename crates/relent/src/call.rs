@@ -5,7 +5,7 @@
 
 mod pass;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use relent_core::{
     Decision, Gate, History, Nesting, Neutral, Outcome, Refusal, StopReason, Timestamp, Verdict, Wait,
@@ -18,6 +18,7 @@ use crate::{
     event::{Event, Scene},
     gates::Held,
     nesting::{self, Frame},
+    overrun::{Oversight, Work},
     report::{Advice, Report, Stage},
     switch::Retries,
 };
@@ -101,6 +102,8 @@ pub struct Call<'a, C: Clock, K> {
     waited: Duration,
     /// When the attempt in flight began.
     running: Option<Timestamp>,
+    /// Its work, where that may outlive it.
+    work: Option<Oversight>,
     stage: Stage,
     stopped: Option<StopReason>,
     refusal: Option<Refusal>,
@@ -120,6 +123,7 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
             waits: 0,
             waited: Duration::ZERO,
             running: None,
+            work: None,
             stage: Stage::Admission,
             stopped: None,
             refusal: None,
@@ -170,6 +174,7 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
     fn conclude_at(&mut self, verdict: Verdict, now: Timestamp) -> Decision {
         let took = now.since(self.running.take().unwrap_or(now));
         self.ended = now;
+        self.work = None;
         let transition = self.held.conclude(verdict, took, now);
         self.tell(now, || Event::AttemptEnded { number: self.attempts, verdict, took });
         if let Some(transition) = transition {
@@ -178,6 +183,31 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
         match self.calls.pipeline().policy().retry.conclude(&mut self.history, verdict, now) {
             Decision::Stop(reason) => self.stop(reason, now),
             Decision::Retry(wait) => self.plan(wait, verdict, now),
+        }
+    }
+
+    /// The attempt in flight has come to its end without a result.
+    pub(crate) fn time_out<T, E>(&mut self) -> Decision
+    where
+        K: Classifier<T, E>,
+    {
+        let now = self.calls.pipeline().clock().now();
+        self.give_up(now);
+        self.conclude_outcome_at(Outcome::<T, E>::TimedOut, now)
+    }
+
+    /// The work of the attempt in flight, for who does it on a thread of its own.
+    pub(crate) fn work(&mut self) -> Work {
+        let (work, oversight) =
+            Work::begin(self.held.share_places(), Arc::clone(self.calls.pipeline().tally()));
+        self.work = Some(oversight);
+        work
+    }
+
+    /// The attempt in flight is given up. If its work runs on, that is counted.
+    pub(crate) fn give_up(&mut self, now: Timestamp) {
+        if self.work.take().is_some_and(Oversight::give_up) {
+            self.overran(now);
         }
     }
 
@@ -295,6 +325,7 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
         let now = self.calls.pipeline().clock().now();
         if let Some(began) = self.running.take() {
             let (number, verdict) = (self.attempts, Verdict::Neutral(Neutral::Cancelled));
+            self.give_up(now);
             self.held.abandon();
             self.tell(now, || Event::AttemptEnded { number, verdict, took: now.since(began) });
         }

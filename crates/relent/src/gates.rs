@@ -24,6 +24,7 @@ use crate::{
     control::{
         Breaker, Budget, Permit,
         budget::{Loan, Underway},
+        concurrency::OwnedPermit,
     },
     event::Lending,
 };
@@ -193,6 +194,11 @@ impl<'a> Held<'a> {
             }
             Err(refusal) => (Err(refusal), purse.turned(Lending::Refuses)),
         }
+    }
+
+    /// The places in flight that the attempt's work is to keep until it ends.
+    pub(crate) fn share_places(&mut self) -> [Option<Arc<OwnedPermit>>; 2] {
+        [self.admission.as_mut().and_then(Pass::share), self.attempt.share()]
     }
 
     /// The caller gave up during an attempt: the retry was sent, so its loan is not given back.

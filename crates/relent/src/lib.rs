@@ -95,7 +95,7 @@ pub use error::{Error, Stopped};
 #[cfg(feature = "tracing")]
 pub use event::Tracing;
 pub use event::{Event, Lending, Observe, Scene};
-pub use overrun::Overruns;
+pub use overrun::{Overruns, Work};
 pub use pipeline::Pipeline;
 pub use report::{Report, Stage};
 pub use switch::{Retries, retries, retries_off, retries_on};

@@ -4,7 +4,12 @@
 //! counted, keeps its places in the concurrency limits until it ends, and what it brings home late changes no
 //! state: the attempt was a time-out when it was given up.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering},
+};
+
+use crate::control::concurrency::OwnedPermit;
 
 /// How much work ran on after its attempt was given up.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
@@ -12,12 +17,69 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Overruns {
     /// Since the pipeline was made.
     pub total: u64,
+    /// How much of it runs still, as far as it holds a [`Work`]: what blocks its caller is seen when it ends.
+    pub running: u64,
+}
+
+/// The work of one attempt, where dropping a future does not end it. Give it to the thread that does the work;
+/// the work lasts until the last clone is dropped, and keeps its places in the concurrency limits so long.
+///
+/// See [`Calls::run_with_work`](crate::Calls::run_with_work).
+#[derive(Clone, Debug)]
+#[must_use = "the work ends when it is dropped"]
+pub struct Work {
+    shared: Arc<Shared>,
+}
+
+/// What the work and its attempt share; it goes when both have ended.
+#[derive(Debug)]
+struct Shared {
+    _places: [Option<Arc<OwnedPermit>>; 2],
+    tally: Arc<Tally>,
+    was_given_up: AtomicBool,
+}
+
+/// The attempt's end of its work.
+#[derive(Debug)]
+pub(crate) struct Oversight(Arc<Shared>);
+
+impl Work {
+    pub(crate) fn begin(places: [Option<Arc<OwnedPermit>>; 2], tally: Arc<Tally>) -> (Self, Oversight) {
+        let shared = Arc::new(Shared { _places: places, tally, was_given_up: AtomicBool::new(false) });
+        (Self { shared: Arc::clone(&shared) }, Oversight(shared))
+    }
+
+    /// Whether its attempt was given up: nobody waits for the result any more.
+    pub fn was_given_up(&self) -> bool {
+        self.shared.was_given_up.load(Ordering::Acquire)
+    }
+}
+
+impl Oversight {
+    /// The attempt is given up. Whether its work runs on.
+    pub(crate) fn give_up(self) -> bool {
+        let runs_on = Arc::strong_count(&self.0) > 1;
+        if runs_on {
+            self.0.tally.running.fetch_add(1, Ordering::Relaxed);
+            self.0.was_given_up.store(true, Ordering::Release);
+        }
+        runs_on
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if *self.was_given_up.get_mut() {
+            self.tally.running.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
 }
 
 /// The counters.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     total: AtomicU64,
+    running: AtomicU64,
 }
 
 impl Tally {
@@ -26,6 +88,6 @@ impl Tally {
     }
 
     pub(crate) fn read(&self) -> Overruns {
-        Overruns { total: self.total.load(Ordering::Relaxed) }
+        Overruns { total: self.total.load(Ordering::Relaxed), running: self.running.load(Ordering::Relaxed) }
     }
 }

@@ -106,7 +106,7 @@ impl<C: Clock> Pipeline<C> {
             warnings,
             seeds: Seeds::new(),
             retries: Switch::on(),
-            overruns: Tally::default(),
+            overruns: Arc::default(),
         });
         let identity = Identity::of_address(&shared);
         let parts = Parts { shared, controls, dependency: None, identity, observer: None };
@@ -320,7 +320,7 @@ impl<C: Clock, K> Pipeline<C, K> {
         &self.parts.controls
     }
 
-    pub(crate) fn tally(&self) -> &Tally {
+    pub(crate) fn tally(&self) -> &Arc<Tally> {
         &self.parts.shared.overruns
     }
 
@@ -424,7 +424,7 @@ struct Shared {
     warnings: Vec<Warning>,
     seeds: Seeds,
     retries: Switch,
-    overruns: Tally,
+    overruns: Arc<Tally>,
 }
 
 /// The calls' supply of chance: a counter, and a key from the operating system, so that processes which start

@@ -7,7 +7,7 @@ use std::{
     task::Poll,
 };
 
-use relent_core::{Decision, Outcome, StopReason, Timestamp, Wait};
+use relent_core::{Decision, StopReason, Timestamp, Wait};
 
 use crate::{
     call::{Attempt, Call},
@@ -16,10 +16,11 @@ use crate::{
     clock::Clock,
     error::Error,
     nesting::Frame,
+    overrun::Work,
     report::Report,
 };
 
-impl<C: Clock, K> Calls<'_, C, K> {
+impl<'a, C: Clock, K> Calls<'a, C, K> {
     /// Calls `operation` until the policy stops, and gives its value or its last error.
     ///
     /// A value that the classifier calls a failure is a value still: when retries end on it, it is what the
@@ -46,14 +47,15 @@ impl<C: Clock, K> Calls<'_, C, K> {
     /// Dropping the future drops the attempt in flight or ends the wait, at once; nothing runs on and nothing
     /// is counted: places, probes and a loan whose retry was not sent go back. (The loan of a retry in flight is
     /// kept: it was sent.) A result is either returned or dropped, never both.
-    pub async fn run<T, E, Op, Fut>(self, operation: Op) -> Result<T, Error<E>>
+    pub async fn run<T, E, Op, Fut>(self, mut operation: Op) -> Result<T, Error<E>>
     where
         Op: FnMut(Attempt) -> Fut,
         Fut: Future<Output = Result<T, E>>,
         K: Classifier<T, E>,
     {
         let mut call = self.call();
-        let (ending, reason) = conduct(&mut call, self.pipeline().clock(), operation).await;
+        let (ending, reason) =
+            conduct(&mut call, self.pipeline().clock(), |_, attempt| operation(attempt)).await;
         ending.into_result(|| call.report_for(reason))
     }
 
@@ -62,16 +64,61 @@ impl<C: Clock, K> Calls<'_, C, K> {
     /// # Cancellation safety
     ///
     /// As [`Calls::run`].
-    pub async fn run_with_report<T, E, Op, Fut>(self, operation: Op) -> (Result<T, Error<E>>, Report)
+    pub async fn run_with_report<T, E, Op, Fut>(self, mut operation: Op) -> (Result<T, Error<E>>, Report)
     where
         Op: FnMut(Attempt) -> Fut,
         Fut: Future<Output = Result<T, E>>,
         K: Classifier<T, E>,
     {
         let mut call = self.call();
-        let (ending, reason) = conduct(&mut call, self.pipeline().clock(), operation).await;
+        let (ending, reason) =
+            conduct(&mut call, self.pipeline().clock(), |_, attempt| operation(attempt)).await;
         let report = call.report_for(reason);
         (ending.into_result(|| report.clone()), report)
+    }
+
+    /// [`Calls::run`] for work that does not end when its future is dropped, such as what runs on a thread of its
+    /// own. The work takes its [`Work`] along and keeps its places in the concurrency limits until it ends, though
+    /// its attempt has timed out or its caller has gone; so there is never more of it than the limits say. What
+    /// has outlived its attempt is counted in [`Pipeline::overruns`](crate::Pipeline::overruns).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use relent::{Pipeline, Policy};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let files = Pipeline::new(Policy::live())?;
+    /// let read = files.safe().run_with_work(|_attempt, work| async {
+    ///     let thread = tokio::task::spawn_blocking(move || {
+    ///         let _until_the_end = work;
+    ///         std::fs::read_to_string("Cargo.toml")
+    ///     });
+    ///     thread.await.map_err(std::io::Error::from)?
+    /// });
+    /// assert!(read.await?.contains("relent"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Calls::run`].
+    ///
+    /// # Cancellation safety
+    ///
+    /// As [`Calls::run`]; the work runs on.
+    pub async fn run_with_work<T, E, Op, Fut>(self, mut operation: Op) -> Result<T, Error<E>>
+    where
+        Op: FnMut(Attempt, Work) -> Fut,
+        Fut: Future<Output = Result<T, E>>,
+        K: Classifier<T, E>,
+    {
+        let mut call = self.call();
+        let begin = |call: &mut Call<'a, C, K>, attempt| operation(attempt, call.work());
+        let (ending, reason) = conduct(&mut call, self.pipeline().clock(), begin).await;
+        ending.into_result(|| call.report_for(reason))
     }
 }
 
@@ -127,14 +174,14 @@ impl<E> LastError<E> {
 }
 
 /// Attempts and waits in turn, until the core says stop.
-async fn conduct<T, E, C, K, Op, Fut>(
-    call: &mut Call<'_, C, K>,
+async fn conduct<'a, T, E, C, K, Op, Fut>(
+    call: &mut Call<'a, C, K>,
     clock: &C,
-    mut operation: Op,
+    mut begin: Op,
 ) -> (Ending<T, E>, StopReason)
 where
     C: Clock,
-    Op: FnMut(Attempt) -> Fut,
+    Op: FnMut(&mut Call<'a, C, K>, Attempt) -> Fut,
     Fut: Future<Output = Result<T, E>>,
     K: Classifier<T, E>,
 {
@@ -146,11 +193,11 @@ where
             Ok(attempt) => attempt,
             Err(stopped) => return (last.or(Ending::Refused), stopped.stop()),
         };
-        let work = frame.around(|| operation(attempt));
+        let work = frame.around(|| begin(call, attempt));
         let result = tried(clock, attempt.give_up_at, frame, work).await;
         let decision = match &result {
             Some(result) => call.conclude(result),
-            None => call.conclude_outcome(Outcome::<T, E>::TimedOut),
+            None => call.time_out::<T, E>(),
         };
         let wait = match last.after(decision, result) {
             ControlFlow::Continue(wait) => wait,

@@ -3,7 +3,7 @@
 //! The rate comes second, so that a place in its sequence is not used up by a wait for room, and is taken right
 //! before what it is for.
 
-use std::{future::Future, pin::pin, time::Duration};
+use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 
 use relent_core::{Gate, Gates, Invalid, Refusal, Timestamp};
 
@@ -11,7 +11,7 @@ use crate::{
     clock::{BlockingClock, Clock},
     control::{
         Concurrency, Rate,
-        concurrency::{self, Acquire},
+        concurrency::{self, Acquire, OwnedPermit},
         rate::{self, Reservation},
     },
     run::before,
@@ -28,8 +28,18 @@ pub(crate) struct Limits {
 /// it was spent.
 #[derive(Debug)]
 pub(crate) struct Pass<'a> {
-    place: Option<concurrency::Permit<'a>>,
+    place: Place<'a>,
     rate: Option<rate::Permit<'a>>,
+}
+
+/// A place in flight.
+#[derive(Debug)]
+enum Place<'a> {
+    /// There is no limit.
+    None,
+    Own(concurrency::Permit<'a>),
+    /// It belongs to work as well that may outlive the call.
+    Shared(Arc<OwnedPermit>),
 }
 
 /// Why nobody was let through.
@@ -62,7 +72,10 @@ impl Limits {
     /// Through, if that is possible at once.
     #[inline]
     pub(crate) fn try_pass(&self, now: Timestamp) -> Result<Pass<'_>, Refusal> {
-        let place = self.concurrency.as_ref().map(Concurrency::try_acquire).transpose()?;
+        let place = match &self.concurrency {
+            Some(limit) => Place::Own(limit.try_acquire()?),
+            None => Place::None,
+        };
         let rate = self.rate.as_ref().map(|rate| rate.try_take(now)).transpose()?;
         Ok(Pass { place, rate })
     }
@@ -81,7 +94,7 @@ impl Limits {
         let mut queued = Queued::begun(now);
         if let Some(limit) = &self.concurrency {
             match limit.try_acquire() {
-                Ok(place) => queued.pass.place = Some(place),
+                Ok(place) => queued.pass.place = Place::Own(place),
                 Err(_) => {
                     let acquired = until(clock, cut, limit.acquire()).await;
                     queued.found_room(acquired, clock.now(), cut)?;
@@ -111,7 +124,7 @@ impl Limits {
         let mut queued = Queued::begun(now);
         if let Some(limit) = &self.concurrency {
             match limit.try_acquire() {
-                Ok(place) => queued.pass.place = Some(place),
+                Ok(place) => queued.pass.place = Place::Own(place),
                 Err(_) => {
                     let acquired = clock.block_until(cut.unwrap_or(Timestamp::MAX), limit.acquire());
                     queued.found_room(acquired, clock.now(), cut)?;
@@ -141,7 +154,7 @@ impl Limits {
 
 impl Pass<'_> {
     /// Through where nothing stands.
-    pub(crate) const NONE: Self = Self { place: None, rate: None };
+    pub(crate) const NONE: Self = Self { place: Place::None, rate: None };
 
     /// What it is for is being sent: it counts for the rate.
     #[inline]
@@ -149,6 +162,17 @@ impl Pass<'_> {
         if let Some(permit) = self.rate.take() {
             permit.spend();
         }
+    }
+
+    /// Its place in flight, if it has one, for work that is to keep it until it ends.
+    pub(crate) fn share(&mut self) -> Option<Arc<OwnedPermit>> {
+        let shared = match std::mem::replace(&mut self.place, Place::None) {
+            Place::None => return None,
+            Place::Own(permit) => Arc::new(permit.keep()),
+            Place::Shared(permit) => permit,
+        };
+        self.place = Place::Shared(Arc::clone(&shared));
+        Some(shared)
     }
 }
 
@@ -163,7 +187,7 @@ impl<'a> Queued<'a> {
         now: Timestamp,
         cut: Option<Timestamp>,
     ) -> Result<(), Halt> {
-        self.pass.place = Some(acquired.ok_or(Halt::TooLate)?.map_err(Halt::Refused)?);
+        self.pass.place = Place::Own(acquired.ok_or(Halt::TooLate)?.map_err(Halt::Refused)?);
         self.in_flight = Some(now.since(self.now));
         self.is_in_time(now, cut)
     }
