@@ -1,30 +1,25 @@
 //! A policy in force for one dependency, with what its calls share.
 
-use std::{
-    fmt,
-    future::Future,
-    hash::{BuildHasher, RandomState},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-};
+mod control;
+mod seeds;
+
+use std::{fmt, future::Future, sync::Arc};
 
 use relent_core::{Invalid, Outcome, Policy, Timestamp, Verdict, Warning};
 
+use self::seeds::Seeds;
 use crate::{
     call::{Attempt, Call},
     calls::Calls,
     classify::{ByError, Classifier, Observing, Sighting, With},
     clock::{BlockingClock, Clock, TokioClock},
-    control::{Breaker, Budget, Concurrency},
     error::Error,
     event::Observe,
-    gates::{Controls, Purse},
+    gates::Controls,
     nesting::Identity,
-    overrun::{Overruns, Tally},
+    overrun::Tally,
     report::Report,
-    switch::{self, Retries, Switch},
+    switch::Switch,
 };
 
 /// A [`Policy`] in force for one dependency. Make one for each dependency and keep it; clones share its state
@@ -143,75 +138,6 @@ impl<C: Clock, K> Pipeline<C, K> {
     pub fn observed_by(mut self, observer: Arc<dyn Observe>) -> Self {
         self.parts.observer = Some(observer);
         self
-    }
-
-    /// Draws its retries from this budget instead of one of its own, so that several pipelines share it: one
-    /// dependency may be called under several policies. Clones made before keep theirs.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    /// use relent::{BudgetPolicy, Pipeline, Policy, control::Budget};
-    ///
-    /// let budget = Arc::new(Budget::new(&BudgetPolicy::default())?);
-    /// let reads = Pipeline::new(Policy::live())?.named("users").sharing_budget(&budget);
-    /// let writes = Pipeline::new(Policy::live())?.named("users").sharing_budget(&budget);
-    /// # Ok::<_, relent::Invalid>(())
-    /// ```
-    #[must_use]
-    pub fn sharing_budget(mut self, budget: &Arc<Budget>) -> Self {
-        Arc::make_mut(&mut self.parts.controls).budget = Some(Purse::of(Arc::clone(budget)));
-        self
-    }
-
-    /// Asks this breaker instead of one of its own: one that several pipelines share, or that is moved by hand.
-    /// Clones made before keep theirs.
-    #[must_use]
-    pub fn with_breaker(mut self, breaker: &Breaker) -> Self {
-        Arc::make_mut(&mut self.parts.controls).breaker = Some(breaker.clone());
-        self
-    }
-
-    /// Switches the retries of this pipeline and its clones off, now, or on again. First attempts go on. See
-    /// [`retries_off`](crate::retries_off) for the switch of the process.
-    ///
-    /// A call that waits for its next attempt ends when its wait is over.
-    pub fn retries(&self, retries: Retries) {
-        self.parts.shared.retries.set(retries);
-    }
-
-    /// What the two switches say together.
-    pub fn retries_now(&self) -> Retries {
-        match switch::retries() {
-            Retries::On => self.parts.shared.retries.state(),
-            Retries::Off => Retries::Off,
-        }
-    }
-
-    /// The breaker in force, to look at or to move by hand.
-    pub fn breaker(&self) -> Option<&Breaker> {
-        self.parts.controls.breaker.as_ref()
-    }
-
-    /// The budget in force.
-    pub fn budget(&self) -> Option<&Arc<Budget>> {
-        self.parts.controls.budget.as_ref().map(|purse| &purse.budget)
-    }
-
-    /// The limit on calls in flight, to look at or to change.
-    pub fn call_limit(&self) -> Option<&Concurrency> {
-        self.parts.controls.admission.concurrency.as_ref()
-    }
-
-    /// The limit on attempts in flight, to look at or to change.
-    pub fn attempt_limit(&self) -> Option<&Concurrency> {
-        self.parts.controls.attempt.concurrency.as_ref()
-    }
-
-    /// Work that ran on after its attempt was given up.
-    pub fn overruns(&self) -> Overruns {
-        self.parts.shared.overruns.read()
     }
 
     /// Lets a function say what outcomes mean, so that a value (a 503) may be a failure and an error type need
@@ -425,28 +351,4 @@ struct Shared {
     seeds: Seeds,
     retries: Switch,
     overruns: Arc<Tally>,
-}
-
-/// The calls' supply of chance: a counter, and a key from the operating system, so that processes which start
-/// together do not draw alike. A draw takes no lock and no system call.
-#[derive(Debug)]
-struct Seeds {
-    key: u64,
-    drawn: AtomicU64,
-}
-
-impl Seeds {
-    fn new() -> Self {
-        Self { key: RandomState::new().hash_one(0), drawn: AtomicU64::new(0) }
-    }
-
-    /// SplitMix64 from the key on: no seed comes twice, and neighbours have nothing in common. (Steele, Lea,
-    /// Flood: Fast splittable pseudorandom number generators, 2014.)
-    fn draw(&self) -> u64 {
-        let number = self.drawn.fetch_add(1, Ordering::Relaxed);
-        let mut bits = self.key.wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ (bits >> 31)
-    }
 }
