@@ -78,6 +78,35 @@ impl Campaign {
     pub fn run(self) -> Books {
         let mut chance = Chance::new(self.seed);
         let receiver = flaky_receiver(chance.bits());
+        let (disk, mut server) = self.serve();
+        let desk = Desk::new(&server);
+        let (accepted, kills) = thread::scope(|scope| {
+            let closing = Closing(&desk);
+            let senders: Vec<_> = (0..SENDERS)
+                .map(|first| {
+                    let (desk, receiver) = (&desk, &receiver);
+                    scope.spawn(move || send(desk, receiver, (first..self.messages).step_by(SENDERS)))
+                })
+                .collect();
+            let kills = (1..=self.kills).map(|kill| {
+                desk.allow(self.messages * kill / (self.kills + 1));
+                self.wait_for_a_random_moment(&receiver, &mut chance);
+                let killed = self.interrupt(&mut server, disk.as_ref());
+                desk.move_to(&server);
+                killed
+            });
+            let kills = kills.collect();
+            desk.allow(self.messages);
+            let told = senders.into_iter().map(|sender| sender.join().expect("a sender panicked"));
+            let accepted = told.flatten().collect();
+            drop(closing);
+            (accepted, kills)
+        });
+        server.wait_until_idle(IDLE_WITHIN);
+        Books { accepted, log: receiver.log(), kills, server }
+    }
+
+    fn serve(&self) -> (Option<Disk>, Server) {
         let server = Server::prepare(&config(self.synchronous));
         let (disk, mut server) = match self.fault {
             Fault::Process => (None, server),
@@ -87,33 +116,7 @@ impl Campaign {
             }
         };
         server.restart();
-        let desk = Desk::new(&server);
-        let accepted = thread::scope(|scope| {
-            let closing = Closing(&desk);
-            let senders: Vec<_> = (0..SENDERS)
-                .map(|first| {
-                    let (desk, receiver) = (&desk, &receiver);
-                    scope.spawn(move || send(desk, receiver, (first..self.messages).step_by(SENDERS)))
-                })
-                .collect();
-            for kill in 0..self.kills {
-                desk.allow(self.messages * (kill + 1) / (self.kills + 1));
-                self.wait_for_a_random_moment(&receiver, &mut chance);
-                desk.kills.lock().unwrap_or_else(PoisonError::into_inner).push(wall::unix_millis());
-                server.kill();
-                self.cut_power(disk.as_ref(), &server);
-                server.restart();
-                desk.move_to(&server);
-            }
-            desk.allow(self.messages);
-            let accepted =
-                senders.into_iter().flat_map(|sender| sender.join().expect("a sender panicked")).collect();
-            drop(closing);
-            accepted
-        });
-        server.wait_until_idle(IDLE_WITHIN);
-        let kills = desk.kills.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Books { accepted, log: receiver.log(), kills, server }
+        (disk, server)
     }
 
     /// The moments are counted in deliveries, not in time, so that on a slow machine too a kill finds work under
@@ -128,13 +131,19 @@ impl Campaign {
         wall::sleep(Duration::from_micros(chance.within(0, 20_000)));
     }
 
-    fn cut_power(&self, disk: Option<&Disk>, server: &Server) {
-        let Some(disk) = disk else { return };
-        disk.lose_power(server);
-        if self.synchronous == Synchronous::Full {
-            assert!(disk.synced() > 0, "nothing was ever synced: the shim is not under the server");
-            server.assert_sound();
+    /// Kills the server and starts it again; when it was killed, in milliseconds since the Unix epoch.
+    fn interrupt(&self, server: &mut Server, disk: Option<&Disk>) -> u64 {
+        server.kill();
+        let now = wall::unix_millis();
+        if let Some(disk) = disk {
+            disk.lose_power(server);
+            if self.synchronous == Synchronous::Full {
+                assert!(disk.synced() > 0, "nothing was ever synced: the shim is not under the server");
+                server.assert_sound();
+            }
         }
+        server.restart();
+        now
     }
 }
 
@@ -142,7 +151,6 @@ impl Campaign {
 struct Desk {
     allowed: AtomicUsize,
     at: Mutex<(SocketAddr, String)>,
-    kills: Mutex<Vec<u64>>,
     closed: AtomicBool,
 }
 
@@ -160,7 +168,6 @@ impl Desk {
         Self {
             allowed: AtomicUsize::new(0),
             at: Mutex::new(server.endpoint()),
-            kills: Mutex::default(),
             closed: AtomicBool::new(false),
         }
     }

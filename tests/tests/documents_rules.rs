@@ -131,17 +131,22 @@ fn a_corrupt_row_is_shelved_as_unreadable_and_the_others_go_on() {
 
 #[test]
 fn a_redirect_is_never_followed_and_is_tried_again_by_schedule() {
-    // WH-07, RA-14
+    // WH-07, and RA-14: a redirect that asks for a pause gets it.
     let trial = Trial::start("", |arrival| match (arrival.path.as_str(), arrival.nth) {
-        ("/orders", 1) => Act::Answer(answer(302, &[("Location", "/elsewhere")], b"")),
+        ("/orders", 1) => Act::Answer(answer(303, &[("Location", "/elsewhere"), ("Retry-After", "1")], b"")),
         ("/orders", 2) => Act::Answer(answer(307, &[("Location", "http://169.254.169.254/x")], b"")),
         _ => Act::status(200),
     });
     let id = trial.post("/orders", json!({}));
     let message = trial.when(&id, "delivered");
-    assert_eq!(outcomes(&message), ["302", "307", "200"]);
+    assert_eq!(outcomes(&message), ["303", "307", "200"]);
     assert!(trial.receiver.arrivals("/elsewhere").is_empty(), "it was followed");
-    assert_eq!(trial.receiver.count(), 3);
+    let arrivals = trial.receiver.log();
+    assert_eq!(arrivals.len(), 3);
+    assert!(
+        arrivals[1].at - arrivals[0].at >= Duration::from_secs(1),
+        "it came back before the pause was over"
+    );
 }
 
 #[test]
