@@ -77,9 +77,9 @@ where
     let mut now = call.history().started;
     let frame = call.frame();
     loop {
-        let attempt = match call.admitted_blocking_at(now) {
+        let attempt = match call.begin_blocking(now) {
             Ok(attempt) => attempt,
-            Err(stopped) => return (last.or(Ending::Refused), stopped.stop()),
+            Err(reason) => return (last.or(Ending::Refused), reason),
         };
         let returned = frame.around(|| operation(attempt));
         let ended = clock.now();

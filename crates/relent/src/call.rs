@@ -11,6 +11,7 @@ use relent_core::{
     Decision, Gate, History, Nesting, Neutral, Outcome, Refusal, StopReason, Timestamp, Verdict, Wait,
 };
 
+pub(crate) use self::pass::Begun;
 use crate::{
     calls::Calls,
     classify::Classifier,

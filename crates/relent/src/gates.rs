@@ -113,6 +113,7 @@ impl<'a> Held<'a> {
         self.admission.is_some()
     }
 
+    #[inline]
     pub(crate) fn admitted(&mut self, pass: Pass<'a>) {
         self.admission = Some(pass);
     }
@@ -209,6 +210,7 @@ impl<'a> Held<'a> {
 
     /// The call has ended: everything goes back, the innermost first. A loan whose retry was not sent is lent
     /// to others again.
+    #[inline]
     pub(crate) fn release(&mut self) {
         self.permit = None;
         self.attempt = Pass::NONE;

@@ -10,7 +10,7 @@ use std::{
 use relent_core::{Decision, StopReason, Timestamp, Wait};
 
 use crate::{
-    call::{Attempt, Call},
+    call::{Attempt, Begun, Call},
     calls::Calls,
     classify::Classifier,
     clock::Clock,
@@ -189,9 +189,13 @@ where
     let mut now = call.history().started;
     let frame = call.frame();
     loop {
-        let attempt = match call.admitted_at(now).await {
-            Ok(attempt) => attempt,
-            Err(stopped) => return (last.or(Ending::Refused), stopped.stop()),
+        let attempt = match call.try_begin(now) {
+            Begun::Attempt(attempt) => attempt,
+            Begun::Shut(_) => match call.queue(now).await {
+                Ok(attempt) => attempt,
+                Err(reason) => return (last.or(Ending::Refused), reason),
+            },
+            Begun::Stopped(reason) => return (last.or(Ending::Refused), reason),
         };
         let work = frame.around(|| begin(call, attempt));
         let result = tried(clock, attempt.give_up_at, frame, work).await;

@@ -14,6 +14,14 @@ use crate::{
     switch::Retries,
 };
 
+/// What came of trying to begin an attempt at once.
+pub(crate) enum Begun {
+    Attempt(Attempt),
+    /// A gate that could be waited for is shut.
+    Shut(Refusal),
+    Stopped(StopReason),
+}
+
 impl<'a, C: Clock, K> Call<'a, C, K> {
     /// Begins an attempt, unless the call has stopped, its deadline leaves no room, or a gate refuses. It does
     /// not wait: where [`Call::admitted`] would queue, this is refused.
@@ -26,7 +34,12 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
     /// [`Stopped`] names the reason; the call has ended, and a further attempt is refused for the same reason.
     pub fn admit(&mut self) -> Result<Attempt, Stopped> {
         let now = self.calls.pipeline().clock().now();
-        self.admit_at(now)
+        let begun = match self.try_begin(now) {
+            Begun::Attempt(attempt) => Ok(attempt),
+            Begun::Shut(refusal) => Err(self.refused(refusal, now)),
+            Begun::Stopped(reason) => Err(reason),
+        };
+        self.or_stopped(begun)
     }
 
     /// Begins an attempt as soon as the gates let it through: a concurrency limit whose queue has room, and a
@@ -44,7 +57,12 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
     /// Dropping the future leaves the queues, and the call is as it was before.
     pub async fn admitted(&mut self) -> Result<Attempt, Stopped> {
         let now = self.calls.pipeline().clock().now();
-        self.admitted_at(now).await
+        let begun = match self.try_begin(now) {
+            Begun::Attempt(attempt) => Ok(attempt),
+            Begun::Shut(_) => self.queue(now).await,
+            Begun::Stopped(reason) => Err(reason),
+        };
+        self.or_stopped(begun)
     }
 
     /// [`Call::admitted`], on this thread.
@@ -57,111 +75,112 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
         C: BlockingClock,
     {
         let now = self.calls.pipeline().clock().now();
-        self.admitted_blocking_at(now)
+        let begun = self.begin_blocking(now);
+        self.or_stopped(begun)
     }
 
-    fn admit_at(&mut self, now: Timestamp) -> Result<Attempt, Stopped> {
-        self.may_go_on(now)?;
+    /// Begins an attempt, if nothing stands in its way now. Gates that it has passed stay passed.
+    #[inline]
+    pub(crate) fn try_begin(&mut self, now: Timestamp) -> Begun {
+        if let Some(reason) = self.may_not_go_on(now) {
+            return Begun::Stopped(reason);
+        }
         let controls = self.held.controls();
         if !self.held.is_admitted() {
-            let pass = self.or_refused(controls.admission.try_pass(now), now)?;
-            self.held.admitted(pass);
+            match controls.admission.try_pass(now) {
+                Ok(pass) => self.held.admitted(pass),
+                Err(refusal) => return Begun::Shut(refusal),
+            }
         }
         self.stage = Stage::Gates;
-        let pass = self.or_refused(controls.attempt.try_pass(now), now)?;
-        self.enter(pass, now)
-    }
-
-    pub(crate) async fn admitted_at(&mut self, mut now: Timestamp) -> Result<Attempt, Stopped> {
-        self.may_go_on(now)?;
-        let controls = self.held.controls();
-        if !self.held.is_admitted() {
-            let pass = match controls.admission.try_pass(now) {
-                Ok(pass) => pass,
-                Err(_) => self.queue(&controls.admission, &mut now).await?,
-            };
-            self.held.admitted(pass);
+        match controls.attempt.try_pass(now) {
+            Ok(pass) => match self.enter(pass, now) {
+                Ok(attempt) => Begun::Attempt(attempt),
+                Err(reason) => Begun::Stopped(reason),
+            },
+            Err(refusal) => Begun::Shut(refusal),
         }
-        self.stage = Stage::Gates;
-        let pass = match controls.attempt.try_pass(now) {
-            Ok(pass) => pass,
-            Err(_) => self.queue(&controls.attempt, &mut now).await?,
-        };
-        self.enter(pass, now)
     }
 
-    pub(crate) fn admitted_blocking_at(&mut self, mut now: Timestamp) -> Result<Attempt, Stopped>
+    /// Begins an attempt as soon as the gates let it, after [`Begun::Shut`].
+    pub(crate) async fn queue(&mut self, mut now: Timestamp) -> Result<Attempt, StopReason> {
+        loop {
+            let (limits, cut) = self.may_queue(now)?;
+            let queued = limits.pass(self.calls.pipeline().clock(), now, cut).await;
+            if let Some(begun) = self.queued(queued, &mut now) {
+                return begun;
+            }
+        }
+    }
+
+    /// Begins an attempt, waiting on this thread.
+    pub(crate) fn begin_blocking(&mut self, mut now: Timestamp) -> Result<Attempt, StopReason>
     where
         C: BlockingClock,
     {
-        self.may_go_on(now)?;
-        let controls = self.held.controls();
-        if !self.held.is_admitted() {
-            let pass = match controls.admission.try_pass(now) {
-                Ok(pass) => pass,
-                Err(_) => self.queue_blocking(&controls.admission, &mut now)?,
-            };
-            self.held.admitted(pass);
+        match self.try_begin(now) {
+            Begun::Attempt(attempt) => return Ok(attempt),
+            Begun::Stopped(reason) => return Err(reason),
+            Begun::Shut(_) => {}
         }
-        self.stage = Stage::Gates;
-        let pass = match controls.attempt.try_pass(now) {
-            Ok(pass) => pass,
-            Err(_) => self.queue_blocking(&controls.attempt, &mut now)?,
-        };
-        self.enter(pass, now)
+        loop {
+            let (limits, cut) = self.may_queue(now)?;
+            let queued = limits.pass_blocking(self.calls.pipeline().clock(), now, cut);
+            if let Some(begun) = self.queued(queued, &mut now) {
+                return begun;
+            }
+        }
     }
 
-    async fn queue(&mut self, limits: &'a Limits, now: &mut Timestamp) -> Result<Pass<'a>, Stopped> {
-        let cut = self.may_queue(*now)?;
-        let queued = limits.pass(self.calls.pipeline().clock(), *now, cut).await;
-        self.queued(queued, now)
-    }
-
-    fn queue_blocking(&mut self, limits: &'a Limits, now: &mut Timestamp) -> Result<Pass<'a>, Stopped>
-    where
-        C: BlockingClock,
-    {
-        let cut = self.may_queue(*now)?;
-        let queued = limits.pass_blocking(self.calls.pipeline().clock(), *now, cut);
-        self.queued(queued, now)
-    }
-
-    /// Until when a wait may last. Nobody queues for a dependency whose breaker is open.
-    fn may_queue(&mut self, now: Timestamp) -> Result<Option<Timestamp>, Stopped> {
-        if let Some(refusal) = self.held.controls().is_open_at(now) {
+    /// The gates that are shut, and until when a wait may last. Nobody queues for a dependency whose breaker is
+    /// open.
+    fn may_queue(&mut self, now: Timestamp) -> Result<(&'a Limits, Option<Timestamp>), StopReason> {
+        let controls = self.held.controls();
+        if let Some(refusal) = controls.is_open_at(now) {
             return Err(self.refused(refusal, now));
         }
         let retry = &self.calls.pipeline().policy().retry;
         let deadline = self.history.deadlines.earliest();
-        Ok(deadline.map(|(at, _)| at.before(retry.reserve).before(retry.min_attempt)))
+        let cut = deadline.map(|(at, _)| at.before(retry.reserve).before(retry.min_attempt));
+        Ok((if self.held.is_admitted() { &controls.attempt } else { &controls.admission }, cut))
     }
 
-    fn queued(&mut self, queued: Result<Queued<'a>, Halt>, now: &mut Timestamp) -> Result<Pass<'a>, Stopped> {
-        match queued {
-            Ok(queued) => {
-                *now = queued.now;
-                for (gate, waited) in queued.waits() {
-                    self.tell(*now, || Event::Queued { stage: self.stage, gate, waited });
-                }
-                Ok(queued.pass)
-            }
-            Err(Halt::Refused(refusal)) => Err(self.refused(refusal, *now)),
+    /// What a wait came to. `None`: the call is admitted, and the gates of the attempt are shut.
+    fn queued(
+        &mut self,
+        queued: Result<Queued<'a>, Halt>,
+        now: &mut Timestamp,
+    ) -> Option<Result<Attempt, StopReason>> {
+        let queued = match queued {
+            Ok(queued) => queued,
+            Err(Halt::Refused(refusal)) => return Some(Err(self.refused(refusal, *now))),
             Err(Halt::TooLate) => {
                 let at = self.calls.pipeline().clock().now();
                 let reason =
                     self.history.deadlines.earliest().map_or(StopReason::TotalTimeout, |(_, why)| why);
-                Err(self.stopped_for(reason, at))
+                return Some(Err(self.stopped_for(reason, at)));
             }
+        };
+        *now = queued.now;
+        for (gate, waited) in queued.waits() {
+            self.tell(*now, || Event::Queued { stage: self.stage, gate, waited });
         }
+        if self.held.is_admitted() {
+            return Some(self.enter(queued.pass, *now));
+        }
+        self.held.admitted(queued.pass);
+        self.stage = Stage::Gates;
+        let pass = self.held.controls().attempt.try_pass(*now).ok()?;
+        Some(self.enter(pass, *now))
     }
 
     /// The innermost gate, and the attempt.
     #[inline]
-    fn enter(&mut self, pass: Pass<'a>, now: Timestamp) -> Result<Attempt, Stopped> {
-        let entered = self.held.enter(pass, now);
-        let transition = self.or_refused(entered, now)?;
-        if let Some(transition) = transition {
-            self.tell(now, || Event::BreakerChanged(transition));
+    fn enter(&mut self, pass: Pass<'a>, now: Timestamp) -> Result<Attempt, StopReason> {
+        match self.held.enter(pass, now) {
+            Ok(Some(transition)) => self.tell(now, || Event::BreakerChanged(transition)),
+            Ok(None) => {}
+            Err(refusal) => return Err(self.refused(refusal, now)),
         }
         self.attempts = self.attempts.saturating_add(1);
         self.running = Some(now);
@@ -172,21 +191,22 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
         Ok(attempt)
     }
 
-    /// Whether there is time for an attempt, and the switch allows it.
+    /// Why there is no time for an attempt, or no leave from the switch.
     #[inline]
-    fn may_go_on(&mut self, now: Timestamp) -> Result<(), Stopped> {
-        if let Some(reason) = self.stopped {
-            return Err(Stopped::new(self.report_for(reason)));
+    fn may_not_go_on(&mut self, now: Timestamp) -> Option<StopReason> {
+        if self.stopped.is_some() {
+            return self.stopped;
         }
         if let Some(reason) = self.out_of_time(now) {
-            return Err(self.stopped_for(reason, now));
+            return Some(self.stopped_for(reason, now));
         }
         if self.attempts > 0 && self.calls.pipeline().retries_now() == Retries::Off {
-            return Err(self.refused(SWITCHED_OFF, now));
+            return Some(self.refused(SWITCHED_OFF, now));
         }
-        Ok(())
+        None
     }
 
+    #[inline]
     fn out_of_time(&self, now: Timestamp) -> Option<StopReason> {
         let retry = &self.calls.pipeline().policy().retry;
         if self.history.last_verdict.is_some() {
@@ -198,19 +218,19 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
         }
     }
 
-    fn or_refused<T>(&mut self, answer: Result<T, Refusal>, now: Timestamp) -> Result<T, Stopped> {
-        answer.map_err(|refusal| self.refused(refusal, now))
+    fn or_stopped(&self, begun: Result<Attempt, StopReason>) -> Result<Attempt, Stopped> {
+        begun.map_err(|reason| Stopped::new(self.report_for(reason)))
     }
 
     #[cold]
-    fn refused(&mut self, refusal: Refusal, now: Timestamp) -> Stopped {
+    fn refused(&mut self, refusal: Refusal, now: Timestamp) -> StopReason {
         let _stopped = self.refuse(refusal, now);
-        Stopped::new(self.report_for(StopReason::Refused(refusal.by)))
+        StopReason::Refused(refusal.by)
     }
 
     #[cold]
-    fn stopped_for(&mut self, reason: StopReason, now: Timestamp) -> Stopped {
+    fn stopped_for(&mut self, reason: StopReason, now: Timestamp) -> StopReason {
         let _stopped = self.stop(reason, now);
-        Stopped::new(self.report_for(reason))
+        reason
     }
 }
