@@ -9,7 +9,7 @@ use std::{
 
 use relent_core::Timestamp;
 use relent_ledger::{Error, ErrorKind};
-use rusqlite::{Connection, OpenFlags, TransactionBehavior, config::DbConfig};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior, config::DbConfig, ffi};
 
 use crate::{error::sqlite, write};
 
@@ -138,7 +138,10 @@ fn configure(connection: Connection, options: Options) -> rusqlite::Result<Conne
     connection.busy_timeout(BUSY)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
-    debug_assert_eq!(mode, "wal");
+    if mode != "wal" {
+        let why = format!("the folder's file system allows no write-ahead log (journal mode {mode})");
+        return Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CANTOPEN), Some(why)));
+    }
     let synchronous = match options.synchronous {
         Synchronous::Full => "FULL",
         Synchronous::Off => "OFF",
