@@ -68,6 +68,7 @@ names!(Nesting { Outermost => "outermost", Within => "within", SameDependency =>
 
 impl History {
     /// A call that begins at `started` and has not been tried.
+    #[inline]
     pub const fn new(seed: u64, started: Timestamp, idempotency: Idempotency, deadlines: Deadlines) -> Self {
         Self {
             seed,
@@ -85,6 +86,7 @@ impl History {
 
     /// Takes in what an attempt's outcome meant. Attempts and losses are counted apart; neutral outcomes are
     /// not counted.
+    #[inline]
     pub fn record(&mut self, verdict: Verdict) {
         match verdict {
             Verdict::Failure { cause: Cause::Lost, .. } => self.losses = self.losses.saturating_add(1),

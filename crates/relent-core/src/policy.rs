@@ -129,6 +129,7 @@ impl Policy {
     ///
     /// `upstream` is the caller's own deadline. `business` is the work's deadline where its sender gave one;
     /// otherwise the policy's counts from `now`.
+    #[inline]
     pub fn begin(
         &self,
         seed: u64,
@@ -145,6 +146,7 @@ impl Policy {
     }
 
     /// The instant at which an attempt that begins at `now` must be given up.
+    #[inline]
     pub fn give_up_at(&self, history: &History, now: Timestamp) -> Timestamp {
         self.retry.give_up_at(history, self.attempt_timeout, now)
     }

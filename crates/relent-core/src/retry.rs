@@ -78,6 +78,7 @@ names!(Over { Stop => "stop", Clamp => "clamp" });
 
 impl RetryPolicy {
     /// Takes in what an attempt's outcome meant and decides. Every driver calls this after every attempt.
+    #[inline]
     pub fn conclude(&self, history: &mut History, verdict: Verdict, now: Timestamp) -> Decision {
         history.record(verdict);
         let decision = self.decide(history, now);
@@ -95,25 +96,39 @@ impl RetryPolicy {
     ///
     /// The first that applies: success, permanent, cancelled, nested, poison crash, ambiguous, attempts
     /// exhausted, server wait too long, the earliest deadline.
+    #[inline]
     pub fn decide(&self, history: &History, now: Timestamp) -> Decision {
-        let wait = match history.last_verdict {
-            None => Wait::NONE,
-            Some(Verdict::Success) => return Decision::Stop(StopReason::Succeeded),
-            Some(Verdict::Permanent) => return Decision::Stop(StopReason::Permanent),
-            Some(Verdict::Neutral(Neutral::Cancelled)) => return Decision::Stop(StopReason::Cancelled),
-            Some(Verdict::Neutral(Neutral::OwnFault)) => {
+        match history.last_verdict {
+            None => self.if_in_time(history, now, Wait::NONE),
+            Some(Verdict::Success) => Decision::Stop(StopReason::Succeeded),
+            Some(verdict) => self.decide_after(verdict, history, now),
+        }
+    }
+
+    /// What to do next after anything but a success.
+    fn decide_after(&self, verdict: Verdict, history: &History, now: Timestamp) -> Decision {
+        let wait = match verdict {
+            Verdict::Success => return Decision::Stop(StopReason::Succeeded),
+            Verdict::Permanent => return Decision::Stop(StopReason::Permanent),
+            Verdict::Neutral(Neutral::Cancelled) => return Decision::Stop(StopReason::Cancelled),
+            Verdict::Neutral(Neutral::OwnFault) => {
                 if history.nesting == Nesting::SameDependency {
                     return Decision::Stop(StopReason::Nested);
                 }
                 self.own_fault_wait(history)
             }
-            Some(Verdict::Failure { cause, sent, server_wait }) => {
+            Verdict::Failure { cause, sent, server_wait } => {
                 if let Some(reason) = self.given_up(history, cause, sent, server_wait) {
                     return Decision::Stop(reason);
                 }
                 self.wait(history, cause, server_wait)
             }
         };
+        self.if_in_time(history, now, wait)
+    }
+
+    #[inline]
+    fn if_in_time(&self, history: &History, now: Timestamp, wait: Wait) -> Decision {
         match history.deadlines.too_late(now.after(wait.length), self.min_attempt, self.reserve) {
             Some(reason) => Decision::Stop(reason),
             None => Decision::Retry(wait),
@@ -122,6 +137,7 @@ impl RetryPolicy {
 
     /// The instant at which an attempt that begins at `now` must be given up: its own time-out, or the earliest
     /// deadline less the reserve if that comes first.
+    #[inline]
     pub fn give_up_at(&self, history: &History, attempt_timeout: Duration, now: Timestamp) -> Timestamp {
         let own = now.after(attempt_timeout);
         history.deadlines.earliest().map_or(own, |(deadline, _)| own.min(deadline.before(self.reserve)))

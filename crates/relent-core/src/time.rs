@@ -45,23 +45,27 @@ impl Timestamp {
 
     /// The instant `length` later, at most [`Timestamp::MAX`].
     #[must_use]
+    #[inline]
     pub fn after(self, length: Duration) -> Self {
         Self(self.0.saturating_add(saturating_nanos(length)))
     }
 
     /// The instant `length` earlier, at least [`Timestamp::ZERO`].
     #[must_use]
+    #[inline]
     pub fn before(self, length: Duration) -> Self {
         Self(self.0.saturating_sub(saturating_nanos(length)))
     }
 
     /// How long after `earlier` this is; zero if it is not after it.
+    #[inline]
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 }
 
 /// A duration in nanoseconds; what does not fit (over 584 years) is the largest that does.
+#[inline]
 pub(crate) fn saturating_nanos(length: Duration) -> u64 {
     u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
 }

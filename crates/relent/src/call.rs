@@ -20,6 +20,7 @@ use crate::{
     gates::Held,
     nesting::{self, Frame},
     overrun::{Oversight, Work},
+    pipeline::Pipeline,
     report::{Advice, Report, Stage},
     switch::Retries,
 };
@@ -113,9 +114,12 @@ pub struct Call<'a, C: Clock, K> {
 }
 
 impl<'a, C: Clock, K> Call<'a, C, K> {
+    #[inline]
     pub(crate) fn begin(calls: Calls<'a, C, K>) -> Self {
         let (history, around) = calls.history();
-        let call = Self {
+        let began = Event::CallBegan { nesting: history.nesting };
+        tell(calls.pipeline(), history.seed, history.started, || began);
+        Self {
             calls,
             history,
             around,
@@ -129,9 +133,7 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
             stopped: None,
             refusal: None,
             ended: history.started,
-        };
-        call.tell(history.started, || Event::CallBegan { nesting: history.nesting });
-        call
+        }
     }
 
     /// Takes in what the operation returned, and decides.
@@ -314,10 +316,7 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
     /// Tells the observer, if there is one; otherwise the event is not even put together.
     #[inline]
     pub(crate) fn tell<'e>(&self, at: Timestamp, event: impl FnOnce() -> Event<'e>) {
-        let pipeline = self.calls.pipeline();
-        if let Some(observer) = pipeline.observer() {
-            observer.observe(Scene { dependency: pipeline.name(), call: self.history.seed, at }, &event());
-        }
+        tell(self.calls.pipeline(), self.history.seed, at, event);
     }
 
     /// The caller gave up before the call had stopped.
@@ -339,6 +338,18 @@ impl<C: Clock, K> Drop for Call<'_, C, K> {
         if self.stopped.is_none() {
             self.cancel();
         }
+    }
+}
+
+#[inline]
+fn tell<'e, C: Clock, K>(
+    pipeline: &Pipeline<C, K>,
+    call: u64,
+    at: Timestamp,
+    event: impl FnOnce() -> Event<'e>,
+) {
+    if let Some(observer) = pipeline.observer() {
+        observer.observe(Scene { dependency: pipeline.name(), call, at }, &event());
     }
 }
 

@@ -79,6 +79,7 @@ impl<'a, C: Clock, K> Calls<'a, C, K> {
     }
 
     /// The history of a call that begins now, and how many attempts one outermost call may come to around it.
+    #[inline]
     pub(crate) fn history(&self) -> (History, Option<u32>) {
         let seed = self.seed.unwrap_or_else(|| self.pipeline.draw_seed());
         let mut history =

@@ -72,6 +72,9 @@ impl Limits {
     /// Through, if that is possible at once.
     #[inline]
     pub(crate) fn try_pass(&self, now: Timestamp) -> Result<Pass<'_>, Refusal> {
+        if self.concurrency.is_none() && self.rate.is_none() {
+            return Ok(Pass::NONE);
+        }
         let place = match &self.concurrency {
             Some(limit) => Place::Own(limit.try_acquire()?),
             None => Place::None,
