@@ -35,6 +35,16 @@
 //! Every wait has its derivation ([`Wait`]), and every decision is one pure function, [`RetryPolicy::decide`],
 //! the same that delivers messages and previews policies.
 //!
+//! # In operation
+//!
+//! - [`Pipeline::observed_by`] tells an [`Observe`] everything that happens, an [`Event`] at a time.
+//! - [`retries_off`] stops all retries of the process now, [`Pipeline::retries`] those of one pipeline; first
+//!   attempts go on.
+//! - [`Pipeline::breaker`], [`Pipeline::call_limit`] and their like give the controls in force, to look at and to
+//!   move by hand.
+//! - A retry within a retry is seen ([`Pipeline::named`]), and work that outlives its attempt is counted
+//!   ([`Pipeline::overruns`]).
+//!
 //! # Testing what uses it
 //!
 //! Give the pipeline a [`ManualClock`]; the test waits for nothing:

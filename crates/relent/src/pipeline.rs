@@ -49,14 +49,16 @@ use crate::{
 ///
 /// ```
 /// use relent::{BreakerPolicy, Gates, Policy};
-/// let policy = Policy { breaker: Some(BreakerPolicy::default()), ..Policy::live() };
+/// let gates = Gates { concurrency: None, rate: None };
+/// let policy = Policy { breaker: Some(BreakerPolicy::default()), admission: gates, ..Policy::live() };
 /// ```
 ///
 /// A breaker around the retries, among the gates of admission, is not a policy:
 ///
 /// ```compile_fail,E0560
 /// use relent::{BreakerPolicy, Gates, Policy};
-/// let policy = Policy { admission: Gates { breaker: Some(BreakerPolicy::default()) }, ..Policy::live() };
+/// let gates = Gates { concurrency: None, rate: None, breaker: Some(BreakerPolicy::default()) };
+/// let policy = Policy { admission: gates, ..Policy::live() };
 /// ```
 #[derive(Clone)]
 pub struct Pipeline<C = TokioClock, K = ByError> {

@@ -10,8 +10,8 @@ use std::{
 };
 
 use relent::{
-    Backoff, Clock, Error, Event, Idempotency, Jitter, ManualClock, Nesting, Observe, Pipeline, Policy,
-    RetryPolicy, Scene, StopReason,
+    Backoff, BreakerPolicy, Clock, Error, Event, Idempotency, Jitter, ManualClock, Nesting, Observe,
+    Pipeline, Policy, RetryPolicy, Scene, StopReason, Timestamp, control::Breaker,
 };
 
 type Failed = Error<io::Error>;
@@ -192,4 +192,15 @@ fn a_blocking_call_inside_a_blocking_attempt_is_seen_too() {
         })
     });
     assert_eq!((called.unwrap_err().stop(), sent), (StopReason::AttemptsExhausted, 4));
+}
+
+#[test]
+fn an_outer_call_waits_as_long_as_the_gate_that_refused_the_inner_advises() {
+    let clock = ManualClock::new();
+    let breaker = Breaker::new(&BreakerPolicy::default()).unwrap();
+    assert!(breaker.force_open(Timestamp::from_secs(3)).is_some());
+    let outer = pipeline(&clock, 2).named("gateway");
+    let inner = pipeline(&clock, 3).named("users").with_breaker(&breaker);
+    let called = outer.run(|_| inner.run(|_| async { Ok::<_, io::Error>(clock.now()) }));
+    assert_eq!(clock.block_on(called).unwrap(), Timestamp::from_secs(3));
 }
