@@ -83,6 +83,13 @@ impl Submission {
             labels: BTreeMap::new(),
         }
     }
+
+    /// A digest of everything that was said but the key. It depends on neither the time nor the settings, so what
+    /// was accepted once is known again when it could not be accepted any more: after its deadline, without its
+    /// policy, under a lower limit.
+    pub fn fingerprint(&self) -> [u8; 32] {
+        fingerprint::of(self)
+    }
 }
 
 impl When {
@@ -110,11 +117,14 @@ impl Default for IntakeLimits {
 
 /// Makes a message of a submission accepted at `now`, with a name of its own.
 ///
+/// A refusal is about a new message. Whoever answers a sender with a key asks the ledger first
+/// ([`Ledger::replay`](relent_ledger::Ledger::replay)) whether it is one.
+///
 /// # Errors
 ///
 /// [`Invalid`] names the first field that is wrong.
 pub fn prepare(
-    submission: Submission,
+    submission: &Submission,
     policies: &Policies,
     limits: &IntakeLimits,
     now: Timestamp,
@@ -123,7 +133,6 @@ pub fn prepare(
         let reason = format!("{} bytes are more than the limit of {}", submission.body.len(), limits.body);
         return Err(Invalid { kind: InvalidKind::TooLarge, ..Invalid::new("body", reason) });
     }
-    let fingerprint = fingerprint::of(&submission);
     let destination = url::destination(&submission.url, limits.url)?;
     let method = method(&submission.method)?;
     let headers = headers::checked(&submission.headers, limits)?;
@@ -131,8 +140,8 @@ pub fn prepare(
         check_key(key)?;
     }
     check_labels(&submission.labels, limits)?;
-    let name = submission.policy.unwrap_or_else(|| Policies::DEFAULT.to_owned());
-    let policy = policies.named(&name).map_err(|unknown| Invalid::new("policy", unknown.to_string()))?;
+    let name = submission.policy.as_deref().unwrap_or(Policies::DEFAULT);
+    let policy = policies.named(name).map_err(|unknown| Invalid::new("policy", unknown.to_string()))?;
 
     let id = MessageId::generate(now);
     let repeat = submission.repeat.unwrap_or(policy.repeat);
@@ -143,12 +152,12 @@ pub fn prepare(
         id,
         accepted_at: now,
         destination,
-        request: Request { method, url: submission.url, headers, body: submission.body },
-        key: submission.key,
-        fingerprint,
-        policy: name,
+        request: Request { method, url: submission.url.clone(), headers, body: submission.body.clone() },
+        key: submission.key.clone(),
+        fingerprint: submission.fingerprint(),
+        policy: name.to_owned(),
         repeat,
-        labels: submission.labels,
+        labels: submission.labels.clone(),
         not_before,
         deadline,
         history: Bytes::copy_from_slice(&history.to_bytes()),

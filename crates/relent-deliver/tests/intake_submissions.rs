@@ -16,7 +16,7 @@ fn order() -> Submission {
 }
 
 fn take(submission: Submission) -> Result<NewMessage, Invalid> {
-    prepare(submission, &Policies::default(), &IntakeLimits::default(), NOW)
+    prepare(&submission, &Policies::default(), &IntakeLimits::default(), NOW)
 }
 
 fn refused(submission: Submission) -> Invalid {
@@ -149,7 +149,7 @@ fn a_body_over_the_limit_is_told_apart_from_what_cannot_be_done() {
     let limits = IntakeLimits { body: 3, ..IntakeLimits::default() };
     let sized = |bytes: &'static [u8]| {
         let submission = Submission { body: Bytes::from_static(bytes), ..order() };
-        prepare(submission, &Policies::default(), &limits, NOW)
+        prepare(&submission, &Policies::default(), &limits, NOW)
     };
     assert!(sized(b"123").is_ok());
     let refusal = sized(b"1234").unwrap_err();
@@ -169,7 +169,7 @@ fn the_same_said_again_has_the_same_fingerprint_at_any_time_and_under_any_defaul
     let reordered = Submission { headers: vec![header("b", "2"), header("a", "1")], ..said.clone() };
     assert_eq!(take(reordered).unwrap().fingerprint, first, "names have no case and no order");
     let own = Policies::new([("durable".to_owned(), Policy::live())]);
-    let later = prepare(said, &own, &IntakeLimits::default(), NOW.after(Duration::from_secs(9))).unwrap();
+    let later = prepare(&said, &own, &IntakeLimits::default(), NOW.after(Duration::from_secs(9))).unwrap();
     assert_eq!(later.fingerprint, first);
 }
 

@@ -128,6 +128,12 @@ impl Ledger for SqliteLedger {
         self.write(move |write| write::accept(write, &message, &content)).await
     }
 
+    /// Asked of the writer, so that an acceptance which is still on its way to the disk is known as well.
+    async fn replay(&self, key: &str, fingerprint: [u8; 32]) -> Result<Option<Accepted>, Error> {
+        let key = key.to_owned();
+        self.write(move |write| write::replay(write, &key, fingerprint)).await
+    }
+
     async fn claim(&self, query: ClaimQuery) -> Result<Claims, Error> {
         let returns = self.inner.returns.clone();
         let parcel = self

@@ -31,6 +31,11 @@ pub trait Ledger: Send + Sync + 'static {
     /// [`ErrorKind::Full`](crate::ErrorKind::Full) if there is no room.
     async fn accept(&self, message: NewMessage) -> Result<Accepted, Error>;
 
+    /// What [`Ledger::accept`] would answer to this key: for a sender who repeats what would now be refused.
+    ///
+    /// - The same as `accept`, a replay or a conflict; `None` where no message has the key. Nothing is stored.
+    async fn replay(&self, key: &str, fingerprint: [u8; 32]) -> Result<Option<Accepted>, Error>;
+
     /// Takes up to `limit` messages that are due at `now`, the longest due first, and marks them in flight under
     /// fresh tickets. Messages for a destination in `skip` are left.
     ///

@@ -104,6 +104,7 @@ checks! { $
         what_is_accepted_is_read_back_as_it_was_sent
         the_same_key_with_the_same_fingerprint_is_a_replay
         the_same_key_with_another_fingerprint_is_a_conflict
+        a_key_is_looked_up_and_nothing_is_stored
         messages_without_a_key_are_all_new
         a_message_without_a_not_before_is_due_at_once
         a_message_is_not_given_out_before_its_not_before

@@ -60,6 +60,10 @@ impl Ledger for Faulty {
         self.inner.accept(message).await
     }
 
+    async fn replay(&self, key: &str, fingerprint: [u8; 32]) -> Result<Option<Accepted>, Error> {
+        self.inner.replay(key, fingerprint).await
+    }
+
     async fn claim(&self, query: ClaimQuery) -> Result<Claims, Error> {
         self.pass(Op::Claim)?;
         self.inner.claim(query).await

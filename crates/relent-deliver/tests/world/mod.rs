@@ -221,7 +221,7 @@ impl World {
     }
 
     pub fn prepare(&self, submission: Submission) -> NewMessage {
-        prepare(submission, &self.policies, &IntakeLimits::default(), self.clock.now()).expect("valid")
+        prepare(&submission, &self.policies, &IntakeLimits::default(), self.clock.now()).expect("valid")
     }
 
     /// Takes a message in and wakes the driver, if it runs.

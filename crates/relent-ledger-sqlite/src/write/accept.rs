@@ -16,7 +16,9 @@ pub(crate) fn accept(
     message: &NewMessage,
     content: &Content,
 ) -> Result<Accepted, Error> {
-    if let Some(known) = key_taken(write, message).map_err(sqlite("look up an idempotency key"))? {
+    if let Some(key) = &message.key
+        && let Some(known) = replay(write, key, message.fingerprint)?
+    {
         return Ok(known);
     }
     if id_taken(write, message.id).map_err(sqlite("look up an id"))? {
@@ -28,18 +30,27 @@ pub(crate) fn accept(
     Ok(Accepted::New)
 }
 
-fn key_taken(write: &Write<'_>, message: &NewMessage) -> rusqlite::Result<Option<Accepted>> {
-    let Some(key) = &message.key else { return Ok(None) };
-    let known = write
+/// What was accepted with this key before.
+pub(crate) fn replay(
+    write: &Write<'_>,
+    key: &str,
+    fingerprint: [u8; 32],
+) -> Result<Option<Accepted>, Error> {
+    let known = first_of(write, key).map_err(sqlite("look up an idempotency key"))?;
+    Ok(known.map(|(id, first)| {
+        if first == fingerprint { Accepted::Replayed(id) } else { Accepted::Conflict(id) }
+    }))
+}
+
+/// The message that has the key, and its fingerprint.
+fn first_of(write: &Write<'_>, key: &str) -> rusqlite::Result<Option<(MessageId, Vec<u8>)>> {
+    write
         .prepare(
             "SELECT message.id, idempotency.fingerprint \
              FROM idempotency JOIN message USING (seq) WHERE idempotency.key = ?1",
         )?
-        .query_row([key], |row| Ok((MessageId::from_bytes(row.get(0)?), row.get::<_, Vec<u8>>(1)?)))
-        .optional()?;
-    Ok(known.map(|(id, fingerprint)| {
-        if fingerprint == message.fingerprint { Accepted::Replayed(id) } else { Accepted::Conflict(id) }
-    }))
+        .query_row([key], |row| Ok((MessageId::from_bytes(row.get(0)?), row.get(1)?)))
+        .optional()
 }
 
 fn id_taken(write: &Write<'_>, id: MessageId) -> rusqlite::Result<bool> {

@@ -49,6 +49,24 @@ pub(super) async fn the_same_key_with_another_fingerprint_is_a_conflict<F: Fixtu
     assert_eq!(ledger.tally().await.unwrap().accepted, 1);
 }
 
+pub(super) async fn a_key_is_looked_up_and_nothing_is_stored<F: Fixture>(mut fixture: F) {
+    let ledger = fixture.ledger();
+    assert_eq!(ledger.replay("order-1", [7; 32]).await.unwrap(), None);
+    let first = accept(ledger, keyed(1, "order-1", 7)).await;
+    accept(ledger, NewMessage { fingerprint: [9; 32], ..message(2) }).await;
+    fixture.crash(at(1)).await;
+    let ledger = fixture.ledger();
+    for (key, fingerprint, known) in [
+        ("order-1", 7, Some(Accepted::Replayed(first))),
+        ("order-1", 8, Some(Accepted::Conflict(first))),
+        ("order-2", 7, None),
+        ("", 9, None),
+    ] {
+        assert_eq!(ledger.replay(key, [fingerprint; 32]).await.unwrap(), known, "{key} {fingerprint}");
+    }
+    assert_eq!(ledger.tally().await.unwrap().accepted, 2);
+}
+
 pub(super) async fn messages_without_a_key_are_all_new<F: Fixture>(fixture: F) {
     for number in 1..=3 {
         accept(fixture.ledger(), NewMessage { fingerprint: [7; 32], ..message(number) }).await;

@@ -46,6 +46,10 @@ impl Ledger for MemoryLedger {
         self.rows().accept(message)
     }
 
+    async fn replay(&self, key: &str, fingerprint: [u8; 32]) -> Result<Option<Accepted>, Error> {
+        Ok(self.rows().known(key, fingerprint))
+    }
+
     async fn claim(&self, query: ClaimQuery) -> Result<Claims, Error> {
         Ok(self.rows().claim(&query))
     }

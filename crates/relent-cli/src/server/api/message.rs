@@ -9,7 +9,7 @@ use axum::{
 };
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use relent::Clock as _;
-use relent_deliver::prepare;
+use relent_deliver::{Submission, prepare};
 use relent_ledger::{Accepted, ListQuery, MessageId, State as Stands};
 use tracing::info;
 
@@ -40,7 +40,10 @@ pub(super) async fn submit(State(app): State<Arc<App>>, request: Request) -> Ans
     intake::expect_json(&parts.headers)?;
     let bytes = intake::read(body, &parts.headers, intake::envelope(app.limits.body), &app.clock).await?;
     let submission = intake::submission(intake::parse(&bytes)?, &parts.headers)?;
-    let message = prepare(submission, &app.policies, &app.limits, app.clock.now())?;
+    let message = match prepare(&submission, &app.policies, &app.limits, app.clock.now()) {
+        Ok(message) => message,
+        Err(why) => return not_again(&app, &submission, why.into()).await,
+    };
     let id = message.id;
     match app.ledger.accept(message).await.map_err(|error| app.failed(error))? {
         Accepted::New => {
@@ -50,12 +53,25 @@ pub(super) async fn submit(State(app): State<Arc<App>>, request: Request) -> Ans
                 .into_response())
         }
         Accepted::Replayed(first) => replayed(&app, first).await,
-        Accepted::Conflict(first) => {
-            let detail =
-                format!("the key belongs to message {first}, whose content is another; use a new key");
-            Err(Problem::new(Kind::KeyConflict, detail).with_field("key").with_id(first))
-        }
+        Accepted::Conflict(first) => Err(conflict(first)),
     }
+}
+
+/// The answer to what cannot be accepted now. A sender whose `201` was lost repeats itself, perhaps after the
+/// deadline or under other settings: what was accepted before is told as such all the same.
+async fn not_again(app: &App, submission: &Submission, why: Problem) -> Answer {
+    let Some(key) = &submission.key else { return Err(why) };
+    let known = app.ledger.replay(key, submission.fingerprint()).await;
+    match known.map_err(|error| app.failed(error))? {
+        Some(Accepted::Replayed(first)) => replayed(app, first).await,
+        Some(Accepted::Conflict(first)) => Err(conflict(first)),
+        Some(Accepted::New) | None => Err(why),
+    }
+}
+
+fn conflict(first: MessageId) -> Problem {
+    let detail = format!("the key belongs to message {first}, whose content is another; use a new key");
+    Problem::new(Kind::KeyConflict, detail).with_field("key").with_id(first)
 }
 
 /// The answer to what was accepted before: that message as it stands now.

@@ -12,11 +12,8 @@ use crate::{
 
 impl Rows {
     pub(super) fn accept(&mut self, message: NewMessage) -> Result<Accepted, Error> {
-        let known = self.0.iter().find(|row| message.key.is_some() && row.sent.key == message.key);
-        if let Some(known) = known {
-            let same = known.sent.fingerprint == message.fingerprint;
-            let id = known.sent.id;
-            return Ok(if same { Accepted::Replayed(id) } else { Accepted::Conflict(id) });
+        if let Some(known) = message.key.as_ref().and_then(|key| self.known(key, message.fingerprint)) {
+            return Ok(known);
         }
         if self.find(message.id).is_some() {
             return Err(misuse("there is a message with this id"));
@@ -28,6 +25,12 @@ impl Rows {
         }
         self.0.push(row);
         Ok(Accepted::New)
+    }
+
+    pub(super) fn known(&self, key: &str, fingerprint: [u8; 32]) -> Option<Accepted> {
+        let known = self.0.iter().find(|row| row.sent.key.as_deref() == Some(key))?;
+        let (id, same) = (known.sent.id, known.sent.fingerprint == fingerprint);
+        Some(if same { Accepted::Replayed(id) } else { Accepted::Conflict(id) })
     }
 
     pub(super) fn claim(&mut self, query: &ClaimQuery) -> Claims {
