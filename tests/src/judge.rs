@@ -17,14 +17,18 @@ use crate::{
 /// What the books say together.
 #[derive(Debug, Default)]
 pub struct Judgement {
-    /// Messages that the sender was told are accepted, by how they ended.
+    /// Messages that the sender was told are accepted.
+    pub accepted: usize,
+    /// Those of them that ended delivered.
     pub delivered: usize,
-    /// The same for those given up.
+    /// Those of them that were given up.
     pub dead: usize,
     /// Accepted messages of which the server knows nothing.
     pub missing: Vec<usize>,
     /// Messages that the receiver took more than once.
     pub taken_again: usize,
+    /// Attempts of all of them, by their logs.
+    pub attempts: usize,
     /// Attempts whose end nobody saw.
     pub unknown: usize,
     /// Kills that left at least one of them.
@@ -56,7 +60,7 @@ impl Judgement {
         kills: &[u64],
         mut read: impl FnMut(&str) -> Option<Value>,
     ) -> Self {
-        let mut judgement = Self::default();
+        let mut judgement = Self { accepted: accepted.len(), ..Self::default() };
         let ids: BTreeSet<&String> = accepted.values().collect();
         if ids.len() != accepted.len() {
             judgement.faults.push("two messages were accepted under one id".into());
@@ -93,8 +97,38 @@ impl Judgement {
         assert!(self.faults.is_empty(), "{self}:\n{}", self.faults.join("\n"));
     }
 
+    /// Fails unless the store, counted row by row by `fsck`, holds the accepted messages and no others: a message
+    /// that was stored twice under two ids is sound to the store, and known here alone.
+    ///
+    /// # Panics
+    ///
+    /// With the first count that differs.
+    #[track_caller]
+    pub fn assert_is_all_of(&self, counted: &Value) {
+        if let Some(differs) = self.differs_from(counted) {
+            panic!("{differs}; {self}");
+        }
+    }
+
+    fn differs_from(&self, counted: &Value) -> Option<String> {
+        let known = [
+            ("accepted", self.accepted),
+            ("delivered", self.delivered),
+            ("dead", self.dead),
+            ("attempts", self.attempts),
+            ("waiting", 0),
+            ("held", 0),
+            ("in_flight", 0),
+            ("discarded", 0),
+            ("cancelled", 0),
+        ];
+        let (name, known) = known.into_iter().find(|(name, known)| counted[name] != *known)?;
+        Some(format!("fsck counts {} {name}, and the books {known}", counted[name]))
+    }
+
     fn judge(&mut self, number: usize, id: &str, message: &Value, arrivals: &[&Arrival], kills: &[u64]) {
         let log = message["log"].as_array().map(Vec::as_slice).unwrap_or_default();
+        self.attempts += log.len();
         for entry in log.iter().filter(|entry| entry["outcome"] == "unknown") {
             let began = wall::millis_of(entry["began_at"].as_str().unwrap_or_default());
             self.unknown += 1;
@@ -231,6 +265,23 @@ mod tests {
         }
         let lost = Judgement::compare(&accepted(), &[], &[], |_| None);
         assert_eq!(lost.missing, [7]);
+    }
+
+    #[test]
+    fn a_store_that_holds_one_more_or_one_less_does_not_agree() {
+        let judgement = compare(&[arrival(1, 503), arrival(2, 200)], &message("delivered", &["503", "200"]));
+        let counted = json!({
+            "accepted": 1, "delivered": 1, "dead": 0, "attempts": 2,
+            "waiting": 0, "held": 0, "in_flight": 0, "discarded": 0, "cancelled": 0,
+        });
+        judgement.assert_is_all_of(&counted);
+        for (name, count) in [("accepted", 2), ("delivered", 2), ("dead", 1), ("attempts", 1), ("waiting", 1)]
+        {
+            let mut other = counted.clone();
+            other[name] = json!(count);
+            let differs = judgement.differs_from(&other).expect(name);
+            assert!(differs.starts_with(&format!("fsck counts {count} {name}")), "{differs}");
+        }
     }
 
     fn compare(log: &[Arrival], message: &Value) -> Judgement {

@@ -101,11 +101,12 @@ fn compile() -> PathBuf {
     library
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(not(target_os = "linux"), ignore = "the shim is made for the loader of Linux")]
     fn what_was_not_synced_is_gone_with_the_power() {
         let disk = Disk { copies: tempfile::tempdir().unwrap() };
         let data = tempfile::tempdir().unwrap();

@@ -181,16 +181,17 @@ impl Server {
         binary::run(&["fsck", "--json", "--data", &copy.path().to_string_lossy()])
     }
 
-    /// Checks that `fsck` finds nothing.
+    /// Checks that `fsck` finds nothing, and returns what it counted.
     ///
     /// # Panics
     ///
     /// If it finds something; with what it says.
     #[track_caller]
-    pub fn assert_sound(&self) {
+    pub fn assert_sound(&self) -> Value {
         let checked = self.fsck();
         let said = [checked.stdout.as_slice(), checked.stderr.as_slice()].concat();
         assert!(checked.status.success(), "fsck: {}\n{}", checked.status, String::from_utf8_lossy(&said));
+        serde_json::from_slice(&checked.stdout).expect("fsck --json prints JSON")
     }
 
     /// Waits until nothing waits, is held or is in flight any more, and returns the last status.

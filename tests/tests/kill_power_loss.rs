@@ -1,8 +1,6 @@
 //! The first promise when the power goes: what was answered `201` is on the disk, and a disk that forgets
 //! everything since its last sync still holds it. With `synchronous = "off"` it does not, and the test sees it.
 
-#![cfg(target_os = "linux")] // the shim under the server is made for this loader
-
 use relent_tests::{
     campaign::{Books, Campaign, Fault, Synchronous},
     chance,
@@ -10,16 +8,19 @@ use relent_tests::{
 };
 
 #[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "the shim under the server is made for the loader of Linux")]
 fn nothing_accepted_is_lost_with_the_power() {
     let (mut books, judgement) = run(Synchronous::Full);
     judgement.assert_nothing_is_lost();
     assert_eq!(judgement.delivered + judgement.dead, MESSAGES);
-    assert!(!judgement.kills_that_hit.is_empty(), "no kill left an attempt unknown: the run proves nothing");
+    let hits = judgement.kills_that_hit.len();
+    assert!(hits >= 5, "only {hits} of {CUTS} cuts left attempts unknown: the run proves nothing");
     books.server.kill();
-    books.server.assert_sound();
+    judgement.assert_is_all_of(&books.server.assert_sound());
 }
 
 #[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "the shim under the server is made for the loader of Linux")]
 fn without_syncs_the_loss_is_seen() {
     let (_books, judgement) = run(Synchronous::Off);
     assert!(!judgement.missing.is_empty(), "no sync, and nothing lost: the power was not cut; {judgement}");
@@ -27,11 +28,12 @@ fn without_syncs_the_loss_is_seen() {
 
 fn run(synchronous: Synchronous) -> (Books, Judgement) {
     let seed = chance::seed("power");
-    let campaign = Campaign { seed, messages: MESSAGES, kills: 4, fault: Fault::Power, synchronous };
+    let campaign = Campaign { seed, messages: MESSAGES, kills: CUTS, fault: Fault::Power, synchronous };
     let books = campaign.run();
     let judgement = Judgement::of(&books);
-    println!("4 power cuts, {synchronous:?}: {judgement}");
+    println!("{CUTS} power cuts, {synchronous:?}: {judgement}");
     (books, judgement)
 }
 
-const MESSAGES: usize = 600;
+const MESSAGES: usize = 2_000;
+const CUTS: usize = 10;
