@@ -1,5 +1,6 @@
 //! Finds the `relent` binary that belongs to the running test, and builds it first, so that no test ever judges
-//! yesterday's server.
+//! yesterday's server. `cargo xtask test` has just built it with all the rest and says so in `RELENT_TEST_BINARY`:
+//! a second build in the midst of the tests, with other features, would take the file from under the others.
 
 use std::{
     env,
@@ -38,6 +39,10 @@ pub(crate) fn profile_folder() -> PathBuf {
 }
 
 fn build() -> PathBuf {
+    if let Some(named) = env::var_os("RELENT_TEST_BINARY").map(PathBuf::from) {
+        assert!(named.exists(), "RELENT_TEST_BINARY names {}, which is not there", named.display());
+        return named;
+    }
     let folder = profile_folder();
     let target = folder.parent().expect("a profile's folder is in the target folder");
     let profile = match folder.file_name().and_then(|name| name.to_str()) {

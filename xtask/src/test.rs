@@ -2,30 +2,49 @@
 
 use std::{
     io::{BufRead, BufReader},
+    path::PathBuf,
     process::{Command, Stdio},
 };
 
-use crate::run::{cargo, command};
+use serde_json::Value;
 
-/// Builds the binary that the tests start, then runs the suites: with nextest where it is installed (all suites
-/// side by side), otherwise with cargo's own runner; doc tests with cargo's in both cases.
+use crate::run::{cargo, cargo_output, command};
+
+/// Builds everything once, then runs the suites: with nextest where it is installed (all suites side by side),
+/// otherwise with cargo's own runner; doc tests with cargo's in both cases.
 pub(crate) fn run(filter: &[&str]) -> Result<(), String> {
-    cargo(&["build", "--package", "relent-cli", "--bin", "relent"], &[])?;
-    let mut counts = Counts::default();
-    let workspace = ["--workspace", "--all-features", "--no-fail-fast"];
+    let workspace = ["--workspace", "--all-features"];
+    let targets = ["--lib", "--bins", "--tests"];
+    cargo(&[&["test", "--no-run"][..], &workspace, &targets].concat(), &[])?;
+    let binary = target_folder()?.join("debug").join("relent").display().to_string();
+    let mut counts = Counts { binary, ..Counts::default() };
     if nextest_is_installed() {
-        counts.take(&[&["nextest", "run", "--no-tests=pass"][..], &workspace, filter].concat())?;
+        let runner = ["nextest", "run", "--no-fail-fast", "--no-tests=pass"];
+        counts.take("Summary [", &[&runner[..], &workspace, &targets, filter].concat())?;
     } else {
-        let targets = ["--lib", "--bins", "--tests"];
-        counts.take(&[&["test"][..], &workspace, &targets, filter].concat())?;
+        counts.take(
+            "test result:",
+            &[&["test", "--no-fail-fast"][..], &workspace, &targets, filter].concat(),
+        )?;
     }
-    counts.take(&[&["test", "--doc"][..], &workspace, filter].concat())?;
+    counts.take("test result:", &[&["test", "--doc", "--no-fail-fast"][..], &workspace, filter].concat())?;
     println!("{} passed, {} failed, {} skipped", counts.passed, counts.failed, counts.skipped);
     if counts.runs_failed > 0 { Err("the tests failed".into()) } else { Ok(()) }
 }
 
+/// Where cargo builds to.
+fn target_folder() -> Result<PathBuf, String> {
+    let metadata: Value =
+        serde_json::from_str(&cargo_output(&["metadata", "--format-version", "1", "--no-deps"])?)
+            .map_err(|error| format!("cargo metadata: {error}"))?;
+    let folder = metadata["target_directory"].as_str().ok_or("cargo metadata names no target directory")?;
+    Ok(PathBuf::from(folder))
+}
+
 #[derive(Default)]
 struct Counts {
+    /// The binary that was just built, for the tests that start it.
+    binary: String,
     passed: u64,
     failed: u64,
     skipped: u64,
@@ -33,20 +52,22 @@ struct Counts {
 }
 
 impl Counts {
-    /// Runs one test command, shows what it prints, and adds up its summaries.
-    fn take(&mut self, args: &[&str]) -> Result<(), String> {
+    /// Runs one test command, shows what it prints, and adds up its summaries: the lines that begin with `summary`.
+    fn take(&mut self, summary: &str, args: &[&str]) -> Result<(), String> {
         eprintln!("$ cargo {}", args.join(" "));
         let failed = |error| format!("`cargo {}` does not run: {error}", args.join(" "));
         let mut merged = Command::new("sh");
         let cargo = command(args, &[]);
         merged.arg("-c").arg("exec \"$0\" \"$@\" 2>&1").arg(cargo.get_program()).args(cargo.get_args());
-        let mut child =
-            merged.current_dir(crate::run::root()).stdout(Stdio::piped()).spawn().map_err(failed)?;
+        merged.current_dir(crate::run::root()).env("RELENT_TEST_BINARY", &self.binary);
+        let mut child = merged.stdout(Stdio::piped()).spawn().map_err(failed)?;
         let before = self.failed;
         for line in BufReader::new(child.stdout.take().ok_or("no output")?).lines() {
             let line = line.map_err(failed)?;
             println!("{line}");
-            self.count(&line);
+            if line.trim_start().starts_with(summary) {
+                self.count(&line);
+            }
         }
         if !child.wait().map_err(failed)?.success() {
             self.runs_failed += 1;
@@ -60,10 +81,6 @@ impl Counts {
     /// `test result: ok. 3 passed; 0 failed; 1 ignored; …` of cargo, or nextest's
     /// `Summary [ 1.2s] 7 tests run: 6 passed (1 slow), 1 failed, 2 skipped`.
     fn count(&mut self, line: &str) {
-        let line = line.trim_start();
-        if !line.starts_with("test result:") && !line.starts_with("Summary [") {
-            return;
-        }
         let words: Vec<&str> = line.split([' ', ';', ',', '.']).filter(|word| !word.is_empty()).collect();
         for pair in words.windows(2) {
             let Ok(number) = pair[0].parse::<u64>() else { continue };
@@ -94,7 +111,6 @@ mod tests {
         let mut counts = Counts::default();
         counts.count("test result: FAILED. 3 passed; 1 failed; 2 ignored; 0 measured; 0 filtered out; finished in 0.1s");
         counts.count("     Summary [   1.204s] 9 tests run: 7 passed (1 slow), 2 failed, 4 skipped");
-        counts.count("test some_test ... ok");
         assert_eq!((counts.passed, counts.failed, counts.skipped), (10, 3, 6));
     }
 }
