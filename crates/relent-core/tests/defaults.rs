@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use relent_core::{
     Answer, Backoff, BudgetPolicy, Classification, ErrorClass, Gates, Idempotency, Jitter, Observed, Over,
-    Policy, Preset, RetryPolicy, Sent, ServerWait, ServerWaitMode, Table, budget::LoanPolicy,
+    Policy, Preset, RetryPolicy, Route, ScriptedOutcome, Sent, ServerWait, ServerWaitMode, StopReason, Table,
+    Timestamp, budget::LoanPolicy, timeline,
 };
 
 const fn secs(secs: u64) -> Duration {
@@ -83,6 +84,23 @@ fn the_durable_default_has_three_days_of_patience() {
     };
     assert_eq!(Policy::durable(), expected);
     assert_eq!(Preset::Durable.policy(), expected);
+}
+
+#[test]
+fn the_durable_default_tries_some_thirty_times_in_an_outage_of_three_days() {
+    // A mean over seeds: full jitter spreads the single case widely, from a score to twoscore.
+    let policy = Policy::durable();
+    let script = vec![ScriptedOutcome::at_once(Observed::Status(503)); 200];
+    let seeds = 500;
+    let mut attempts = 0;
+    for seed in 0..seeds {
+        let history = policy.begin(seed, Timestamp::from_secs(1_800_000_000), None, None);
+        let outage = timeline(&policy, history, Route::default(), &script);
+        assert_eq!(outage.end, Some(StopReason::BusinessDeadline), "seed {seed}");
+        attempts += outage.steps.len();
+    }
+    let mean = attempts as f64 / seeds as f64;
+    assert!((28.0..=34.0).contains(&mean), "{mean} attempts in three days");
 }
 
 #[test]
