@@ -26,11 +26,12 @@ pub struct Faulty {
     inner: Arc<dyn Ledger>,
     down: Mutex<HashSet<Op>>,
     asked: Mutex<HashMap<Op, usize>>,
+    thefts: Mutex<HashMap<Op, Finish>>,
 }
 
 impl Faulty {
     pub fn new(inner: Arc<dyn Ledger>) -> Self {
-        Self { inner, down: Mutex::default(), asked: Mutex::default() }
+        Self { inner, down: Mutex::default(), asked: Mutex::default(), thefts: Mutex::default() }
     }
 
     pub fn shut(&self, op: Op) {
@@ -43,6 +44,19 @@ impl Faulty {
 
     pub fn asked(&self, op: Op) -> usize {
         self.asked.lock().unwrap().get(&op).copied().unwrap_or_default()
+    }
+
+    /// Ends the work under the next ticket that asks for this, just before it does: somebody else has taken it.
+    pub fn steal_before(&self, op: Op, end: Finish) {
+        self.thefts.lock().unwrap().insert(op, end);
+    }
+
+    async fn rob(&self, op: Op, ticket: &Ticket) -> Result<(), Error> {
+        let theft = self.thefts.lock().unwrap().remove(&op);
+        match theft {
+            Some(end) => self.inner.finish(ticket, end).await,
+            None => Ok(()),
+        }
     }
 
     fn pass(&self, op: Op) -> Result<(), Error> {
@@ -71,11 +85,13 @@ impl Ledger for Faulty {
 
     async fn begin_attempt(&self, ticket: &Ticket, at: Timestamp) -> Result<u32, Error> {
         self.pass(Op::Begin)?;
+        self.rob(Op::Begin, ticket).await?;
         self.inner.begin_attempt(ticket, at).await
     }
 
     async fn finish(&self, ticket: &Ticket, finish: Finish) -> Result<(), Error> {
         self.pass(Op::Finish)?;
+        self.rob(Op::Finish, ticket).await?;
         self.inner.finish(ticket, finish).await
     }
 
