@@ -4,6 +4,7 @@ mod audit;
 mod claim;
 mod crash;
 mod full;
+mod group;
 mod model;
 mod open;
 
