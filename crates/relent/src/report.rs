@@ -104,6 +104,7 @@ impl Report {
         }
         write!(f, ": {}", self.stop.name())?;
         match self.refusal() {
+            Some(Refusal { by: Gate::Budget, .. }) => f.write_str(", no retries until calls succeed again"),
             Some(refusal) => write!(f, ", worth trying again in {}", Brief(refusal.advised)),
             None => Ok(()),
         }
