@@ -117,10 +117,14 @@ fn attempts_that_arrived(counts: &Value) -> u64 {
     counts["attempts"].as_u64().unwrap() - counts["unreached"].as_u64().unwrap()
 }
 
+/// The lines of a text, with one space between words.
+fn words(text: &str) -> Vec<String> {
+    text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+}
+
 /// The numbers in the text for people.
 fn assert_the_story_says(story: &str, saw: &Recount) {
-    let words: Vec<String> =
-        story.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    let words = words(story);
     let says =
         |start: String| assert!(words.iter().any(|line| line.starts_with(&start)), "\"{start}\" in {story}");
     let dead: u64 = saw.dead.values().sum();
@@ -138,6 +142,93 @@ fn assert_the_story_says(story: &str, saw: &Recount) {
     says(format!("delivered after retries {}", saw.recovered));
     says(format!("delivered after a person sent them again {}", saw.redriven));
     says("lost 0".to_owned());
+}
+
+#[test]
+fn without_json_the_same_story_stands_on_standard_output() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("receiver.jsonl");
+    let args = ["demo", "--orders", "400", "--seed", "11", "--receiver-log"];
+    let story = relent().args(args).arg(&log).run().done();
+    let log = json_lines(&log);
+    let saw = Recount::of(&log);
+    assert_the_story_says(&story, &saw);
+    let words = words(&story);
+    let says =
+        |start: &str| assert!(words.iter().any(|line| line.starts_with(start)), "\"{start}\" in {story}");
+    says("A shop hands 400 orders to relent.");
+    says("1. Accepted: 400 orders in ");
+
+    says("what went wrong on the way");
+    let failed = |name: &str| saw.failed.get(name).copied().unwrap_or_default();
+    for (name, said, number) in [
+        ("429", "the receiver said: not so often", failed("429")),
+        ("422", "the receiver did not understand the order", failed("422")),
+        ("503", "the receiver was overloaded or closed", failed("503")),
+        ("reset", "the receiver hung up without an answer", failed("no answer")),
+        ("header_timeout", "no answer within the attempt's time-out", failed("200 too late")),
+    ] {
+        assert!(number > 0, "{name}: this day is not bad enough to show it");
+        says(&format!("{number} {name} ({said})"));
+    }
+    // What never arrived stands in the story alone; on the loopback there is hardly ever any.
+    let unreached: u64 =
+        ["connect", "connect_timeout", "not_sent"].map(|name| first_number(&words, name)).iter().sum();
+    for (attempts, line) in
+        [(saw.requests_before, "each (the amplification)."), (saw.requests, "each; the store")]
+    {
+        let attempts = attempts + unreached;
+        #[expect(clippy::cast_precision_loss, reason = "some hundreds")]
+        let each = attempts as f64 / 400.0;
+        let numbers = match line.starts_with("each;") {
+            true => format!("{attempts} attempts, {each:.3} {line} keeps all its rules; "),
+            false => format!("{attempts} attempts for 400 orders: {each:.3} {line}"),
+        };
+        says(&numbers);
+    }
+    says("all 400");
+    assert_the_policy_is_the_one_in_words(&story, &log);
+}
+
+/// The number before a name in the list of what went wrong; 0 where it is not there.
+fn first_number(lines: &[String], name: &str) -> u64 {
+    let row = lines
+        .iter()
+        .find_map(|line| line.split_once(' ').filter(|(_, rest)| rest.starts_with(&format!("{name} "))));
+    row.map_or(0, |(number, _)| number.parse().unwrap())
+}
+
+/// What the first lines promise of the policy is what the receiver saw of it.
+fn assert_the_policy_is_the_one_in_words(story: &str, log: &[Value]) {
+    let said = words(story).join(" ");
+    let policy = "at most 6 attempts of 3s within 1m; waits drawn under 500ms, doubling to 5s; \
+                  a receiver that asks for more than 10s is not waited for";
+    assert!(said.contains(policy), "{story}");
+    let mut orders: BTreeMap<u64, Vec<&Value>> = BTreeMap::new();
+    for line in log.iter().filter(|line| line["mended"] == false) {
+        orders.entry(line["order"].as_u64().unwrap()).or_default().push(line);
+    }
+    let most = orders.values().map(Vec::len).max();
+    assert_eq!(most, Some(6), "at most 6 attempts, and an overload that lasts takes them all");
+    for lines in orders.values() {
+        let times: Vec<u64> = lines.iter().map(|line| millis(line["at"].as_str().unwrap())).collect();
+        let all = times[times.len() - 1].saturating_sub(times[0]);
+        assert!(all < 60_000, "within 1m: {lines:?}");
+        let too_long = lines.iter().position(|line| line["asked_s"].as_u64() > Some(10));
+        assert!(too_long.is_none_or(|at| at + 1 == lines.len()), "it was waited for: {lines:?}");
+        for (pair, times) in lines.windows(2).zip(times.windows(2)) {
+            let asked = pair[0]["asked_s"].as_u64().unwrap_or_default() * 1000;
+            assert!(times[1] - times[0] >= asked, "sooner than was asked: {pair:?}");
+        }
+    }
+}
+
+/// Milliseconds since the month began, from a time such as `2026-11-30T13:45:07.123Z`.
+fn millis(at: &str) -> u64 {
+    let number = |from: usize, to: usize| at[from..to].parse::<u64>().unwrap();
+    ((number(8, 10) * 24 + number(11, 13)) * 60 + number(14, 16)) * 60_000
+        + number(17, 19) * 1000
+        + number(20, 23)
 }
 
 #[test]
