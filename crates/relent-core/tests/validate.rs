@@ -11,9 +11,26 @@ fn doubts(text: &str) -> Vec<Warning> {
     build(text).expect(text).validate().expect(text)
 }
 
+/// Each text, and what its refusal says.
+fn assert_refused(rows: &[(&str, &str)]) {
+    for (text, refused) in rows {
+        let message = build(text).expect_err(text);
+        assert!(message.contains(refused), "{text}\n  {message}");
+    }
+}
+
+/// Each text, the field of one of its warnings, and what its reason holds.
+fn assert_told(rows: &[(&str, &str, &str)]) {
+    for (text, field, reason) in rows {
+        let told = doubts(text);
+        let warning = told.iter().find(|warning| warning.field == *field && warning.reason.contains(reason));
+        assert!(warning.is_some(), "{text}\n  {told:#?}");
+    }
+}
+
 #[test]
-fn an_impossible_policy_is_refused_with_its_field_and_the_arithmetic() {
-    for (text, refused) in [
+fn an_impossible_time_is_refused_with_its_field_and_the_arithmetic() {
+    assert_refused(&[
         ("attempt_timeout = \"0s\"", "attempt_timeout: 0s makes no sense here"),
         ("total_timeout = \"0s\"", "total_timeout: 0s"),
         ("business_deadline = \"0s\"", "business_deadline: 0s"),
@@ -31,6 +48,12 @@ fn an_impossible_policy_is_refused_with_its_field_and_the_arithmetic() {
             "total_timeout = \"none\"\n[retry]\nmax_attempts = \"unlimited\"",
             "retry.max_attempts: unlimited attempts without total_timeout and business_deadline would never stop",
         ),
+    ]);
+}
+
+#[test]
+fn an_impossible_curve_is_refused_with_its_field_and_the_arithmetic() {
+    assert_refused(&[
         // BO-11
         (
             "[retry]\nbackoff = { base = \"10s\", max = \"5s\" }",
@@ -48,6 +71,12 @@ fn an_impossible_policy_is_refused_with_its_field_and_the_arithmetic() {
         ("[retry]\nbackoff = { kind = \"steps\", waits = [] }", "retry.backoff.waits: there is none"),
         ("[retry]\nbackoff = { kind = \"steps\", waits = [\"1s\", \"0s\"] }", "retry.backoff.waits: 0s"),
         ("[retry]\nbackoff = { factor = 0.999 }", "retry.backoff.factor: 0.999 would shrink the waits"),
+    ]);
+}
+
+#[test]
+fn impossible_jitter_hints_and_first_waits_are_refused_with_the_arithmetic() {
+    assert_refused(&[
         ("[retry]\njitter = { below = 1.001 }", "retry.jitter.below: 1.001 of the wait"),
         (
             "[retry]\njitter = \"polly_v2\"\nbackoff = { factor = 3 }",
@@ -65,6 +94,12 @@ fn an_impossible_policy_is_refused_with_its_field_and_the_arithmetic() {
              + retry.reserve 0s = 5s ≥ total_timeout 5s",
         ),
         ("[retry]\njitter = \"equal\"\nbackoff = { base = \"10s\" }", "the shortest first wait 5s"),
+    ]);
+}
+
+#[test]
+fn an_impossible_classification_is_refused_with_its_rule() {
+    assert_refused(&[
         ("[classify]\nstatus = { 99 = \"no\" }", "classify.status.99-99: the statuses are 100 to 999"),
         (
             "[classify]\nstatus = { 500-1000 = \"no\" }",
@@ -87,10 +122,7 @@ fn an_impossible_policy_is_refused_with_its_field_and_the_arithmetic() {
             "classify.route[1].path: \"orders\"",
         ),
         ("[[classify.route]]\npath = \"/orders\"", "classify.route[1].status: a route without rules"),
-    ] {
-        let message = build(text).expect_err(text);
-        assert!(message.contains(refused), "{text}\n  {message}");
-    }
+    ]);
 }
 
 #[test]
@@ -140,8 +172,8 @@ fn a_worst_case_that_does_not_fit_is_told_with_the_sum() {
 }
 
 #[test]
-fn what_is_doubtful_is_told_with_the_arithmetic() {
-    for (text, field, reason) in [
+fn a_worst_case_that_does_not_fit_is_told_with_what_does() {
+    assert_told(&[
         (
             "",
             "retry.max_attempts",
@@ -174,6 +206,12 @@ fn what_is_doubtful_is_told_with_the_arithmetic() {
             "retry.max_attempts",
             "4 × 2 s + 0.6 + 1.8 + 5.4 s = 15.8 s > 5 s: two whole attempts and no more",
         ),
+    ]);
+}
+
+#[test]
+fn what_is_never_reached_or_comes_back_together_is_told_with_the_arithmetic() {
+    assert_told(&[
         (
             "attempt_timeout = \"6s\"",
             "attempt_timeout",
@@ -201,11 +239,7 @@ fn what_is_doubtful_is_told_with_the_arithmetic() {
             "retry.backoff",
             "it grows to 10s, but retry.max_wait 5s cuts every wait",
         ),
-    ] {
-        let told = doubts(text);
-        let warning = told.iter().find(|warning| warning.field == field && warning.reason.contains(reason));
-        assert!(warning.is_some(), "{text}\n  {told:#?}");
-    }
+    ]);
 }
 
 #[test]

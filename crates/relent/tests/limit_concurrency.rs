@@ -312,74 +312,95 @@ impl Twin {
     }
 }
 
+/// The limit and its twin, told the same.
+struct Pair<'l> {
+    limit: &'l Concurrency,
+    twin: Twin,
+    held: Vec<Permit<'l>>,
+    waiters: Vec<(u32, Acquire<'l>)>,
+}
+
+impl Pair<'_> {
+    fn perform(&mut self, name: u32, act: Act) -> Result<(), TestCaseError> {
+        match act {
+            Act::Try => self.try_it()?,
+            Act::Wait => self.wait(name)?,
+            Act::Release(index) if !self.held.is_empty() => {
+                drop(self.held.swap_remove(index.index(self.held.len())));
+                self.twin.held -= 1;
+            }
+            Act::Poll(index) if !self.waiters.is_empty() => self.poll(index.index(self.waiters.len()))?,
+            Act::GiveUp(index) if !self.waiters.is_empty() => {
+                let (name, _) = self.waiters.remove(index.index(self.waiters.len()));
+                self.twin.granted.retain(|granted| *granted != name);
+                self.twin.waiting.retain(|waiting| *waiting != name);
+            }
+            Act::Limit(most) => {
+                self.limit.set_limit(most).unwrap();
+                self.twin.limit = most as usize;
+            }
+            Act::Release(_) | Act::Poll(_) | Act::GiveUp(_) => {}
+        }
+        self.twin.settle();
+        prop_assert_eq!(self.limit.in_flight() as usize, self.twin.held + self.twin.granted.len());
+        prop_assert_eq!(self.limit.waiting() as usize, self.twin.waiting.len());
+        Ok(())
+    }
+
+    fn try_it(&mut self) -> Result<(), TestCaseError> {
+        let expected = self.twin.waiting.is_empty() && self.twin.has_room();
+        let got = self.limit.try_acquire();
+        prop_assert_eq!(got.is_ok(), expected);
+        self.twin.held += usize::from(expected);
+        self.held.extend(got);
+        Ok(())
+    }
+
+    fn wait(&mut self, name: u32) -> Result<(), TestCaseError> {
+        let twin = &mut self.twin;
+        let mut acquire = self.limit.acquire();
+        match poll(&mut acquire) {
+            Poll::Ready(Ok(permit)) => {
+                prop_assert!(twin.waiting.is_empty() && twin.has_room());
+                twin.held += 1;
+                self.held.push(permit);
+            }
+            Poll::Ready(Err(_)) => prop_assert!(!twin.has_room() && twin.waiting.len() == twin.bound),
+            Poll::Pending => {
+                prop_assert!(!twin.has_room() && twin.waiting.len() < twin.bound);
+                twin.waiting.push_back(name);
+                self.waiters.push((name, acquire));
+            }
+        }
+        Ok(())
+    }
+
+    fn poll(&mut self, index: usize) -> Result<(), TestCaseError> {
+        let (name, acquire) = &mut self.waiters[index];
+        let (name, polled) = (*name, poll(acquire));
+        prop_assert_eq!(polled.is_ready(), self.twin.granted.contains(&name));
+        if let Poll::Ready(permit) = polled {
+            self.held.push(permit.unwrap());
+            drop(self.waiters.remove(index));
+            self.twin.granted.retain(|granted| *granted != name);
+            self.twin.held += 1;
+        }
+        Ok(())
+    }
+}
+
 proptest! {
     #[test]
     fn the_limit_is_its_naive_twin(most in 1u32..5, bound in 0u32..5, acts in acts()) {
         let limit = limit(most, bound);
-        let mut twin = Twin {
+        let twin = Twin {
             limit: most as usize, bound: bound as usize, held: 0, granted: vec![], waiting: VecDeque::new(),
         };
-        let mut held: Vec<Permit<'_>> = Vec::new();
-        let mut waiters: Vec<(u32, Acquire<'_>)> = Vec::new();
+        let mut pair = Pair { limit: &limit, twin, held: Vec::new(), waiters: Vec::new() };
         for (name, act) in (0..).zip(acts) {
-            match act {
-                Act::Try => {
-                    let expected = twin.waiting.is_empty() && twin.has_room();
-                    let got = limit.try_acquire();
-                    prop_assert_eq!(got.is_ok(), expected);
-                    twin.held += usize::from(expected);
-                    held.extend(got);
-                }
-                Act::Wait => {
-                    let mut acquire = limit.acquire();
-                    match poll(&mut acquire) {
-                        Poll::Ready(Ok(permit)) => {
-                            prop_assert!(twin.waiting.is_empty() && twin.has_room());
-                            twin.held += 1;
-                            held.push(permit);
-                        }
-                        Poll::Ready(Err(_)) => {
-                            prop_assert!(!twin.has_room() && twin.waiting.len() == twin.bound);
-                        }
-                        Poll::Pending => {
-                            prop_assert!(!twin.has_room() && twin.waiting.len() < twin.bound);
-                            twin.waiting.push_back(name);
-                            waiters.push((name, acquire));
-                        }
-                    }
-                }
-                Act::Release(index) if !held.is_empty() => {
-                    drop(held.swap_remove(index.index(held.len())));
-                    twin.held -= 1;
-                }
-                Act::Poll(index) if !waiters.is_empty() => {
-                    let index = index.index(waiters.len());
-                    let name = waiters[index].0;
-                    let polled = poll(&mut waiters[index].1);
-                    prop_assert_eq!(polled.is_ready(), twin.granted.contains(&name));
-                    if let Poll::Ready(permit) = polled {
-                        held.push(permit.unwrap());
-                        drop(waiters.remove(index));
-                        twin.granted.retain(|granted| *granted != name);
-                        twin.held += 1;
-                    }
-                }
-                Act::GiveUp(index) if !waiters.is_empty() => {
-                    let (name, _) = waiters.remove(index.index(waiters.len()));
-                    twin.granted.retain(|granted| *granted != name);
-                    twin.waiting.retain(|waiting| *waiting != name);
-                }
-                Act::Limit(most) => {
-                    limit.set_limit(most).unwrap();
-                    twin.limit = most as usize;
-                }
-                Act::Release(_) | Act::Poll(_) | Act::GiveUp(_) => {}
-            }
-            twin.settle();
-            prop_assert_eq!(limit.in_flight() as usize, twin.held + twin.granted.len());
-            prop_assert_eq!(limit.waiting() as usize, twin.waiting.len());
+            pair.perform(name, act)?;
         }
-        drop((waiters, held));
+        drop(pair);
         prop_assert_eq!((limit.in_flight(), limit.waiting()), (0, 0));
     }
 }
