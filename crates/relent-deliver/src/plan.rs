@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use relent::{
-    Decision, ErrorClass, History, Observed, Policy, Route, Settlement, StopReason, Timestamp, Verdict, Wait,
-    WaitOrigin,
+    Decision, ErrorClass, History, Idempotency, Observed, Policy, Route, Settlement, StopReason, Timestamp,
+    Verdict, Wait, WaitOrigin,
 };
 use relent_ledger::{AttemptEnd, Finish, MessageId, Shelve, Truncated, Work};
 
@@ -50,7 +50,7 @@ pub fn before<'p>(id: MessageId, work: &Work, policies: &'p Policies, now: Times
     };
     let policy = match policies.named(&work.policy) {
         Ok(policy) => policy,
-        Err(unknown) => return await_policy(history, unknown, now),
+        Err(missing) => return await_policy(history, work.interrupted, missing, now),
     };
     if let Some(number) = work.interrupted {
         return Next::Settle(lost(policy, history, number, now));
@@ -151,23 +151,44 @@ fn room(policy: &Policy, history: &History, now: Timestamp) -> Decision {
 /// A worker died over attempt `number`. That is an outcome like any other, and the policy decides.
 fn lost(policy: &Policy, mut history: History, number: u32, now: Timestamp) -> Finish {
     let decision = policy.retry.conclude(&mut history, Verdict::LOST, now);
-    let attempt = unknown(number, "relent stopped before the end of this attempt was recorded");
-    finish(now, Some(attempt), Settlement::of(Ok(decision), now), &history)
+    finish(now, Some(unknown(number, LOST)), Settlement::of(Ok(decision), now), &history)
 }
 
-/// An attempt that was interrupted stays open meanwhile; it is concluded when there is a policy again.
-fn await_policy<'p>(history: History, unknown: UnknownPolicy, now: Timestamp) -> Next<'p> {
-    let wait = Wait::exactly(POLICY_LOOK, WaitOrigin::OwnFault);
+/// An attempt that was interrupted stays open meanwhile; it is concluded when there is a policy again, or with
+/// the message.
+fn await_policy<'p>(
+    history: History,
+    interrupted: Option<u32>,
+    missing: UnknownPolicy,
+    now: Timestamp,
+) -> Next<'p> {
     match history.deadlines.too_late(now, Duration::ZERO, Duration::ZERO) {
-        Some(reason) => {
-            let settlement = Settlement::of(Ok(Decision::Stop(reason)), now);
-            Next::Settle(finish(now, None, settlement, &history))
-        }
+        Some(reason) => Next::Settle(end_without_policy(history, interrupted, reason, now)),
         None => {
+            let wait = Wait::exactly(POLICY_LOOK, WaitOrigin::OwnFault);
             let settlement = Settlement::of(Ok(Decision::Retry(wait)), now);
-            Next::AwaitPolicy(finish(now, None, settlement, &history), unknown)
+            Next::AwaitPolicy(finish(now, None, settlement, &history), missing)
         }
     }
+}
+
+/// The deadlines end a message whose policy did not come back. No policy is needed to know that nobody saw the
+/// end of an interrupted attempt, and that what is not safe to repeat is ambiguous by it.
+fn end_without_policy(
+    mut history: History,
+    interrupted: Option<u32>,
+    late: StopReason,
+    now: Timestamp,
+) -> Finish {
+    let reason = match (interrupted, history.idempotency) {
+        (Some(_), Idempotency::Unsafe) => StopReason::Ambiguous,
+        _ => late,
+    };
+    let attempt = interrupted.map(|number| {
+        history.record(Verdict::LOST);
+        unknown(number, LOST)
+    });
+    finish(now, attempt, Settlement::of(Ok(Decision::Stop(reason)), now), &history)
 }
 
 fn shelve<'p>(now: Timestamp, detail: String) -> Next<'p> {
@@ -188,6 +209,8 @@ fn unknown(number: u32, detail: &str) -> AttemptEnd {
 fn finish(now: Timestamp, attempt: Option<AttemptEnd>, settlement: Settlement, history: &History) -> Finish {
     Finish { at: now, attempt, settlement, history: Bytes::copy_from_slice(&history.to_bytes()) }
 }
+
+const LOST: &str = "relent stopped before the end of this attempt was recorded";
 
 /// How often a missing policy is looked for: soon after the operator has put it back, and rare enough that a
 /// large backlog under a lost name costs little.

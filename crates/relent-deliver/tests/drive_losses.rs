@@ -3,7 +3,7 @@
 mod world;
 
 use relent::{Clock, ErrorClass, Idempotency, Observed, StopReason, WaitOrigin};
-use relent_deliver::{Submission, plan};
+use relent_deliver::{Submission, When, plan};
 use relent_ledger::{State, Ticket};
 use world::{Event, Op, Reply, START, UNKNOWN, World, order, order_under, secs, steps};
 
@@ -73,6 +73,40 @@ async fn a_lost_attempt_of_an_unsafe_message_is_ambiguous_and_not_repeated() {
     assert_eq!(world.ended(id, 1).await, (State::Dead, StopReason::Ambiguous));
     assert_eq!(world.message(id).await.summary.last_observed, Some(UNKNOWN));
     assert_eq!(world.receiver.all().len(), 1);
+}
+
+#[tokio::test]
+async fn a_lost_attempt_is_unknown_also_where_its_policy_is_gone_and_its_deadline_over() {
+    for (repeat, reason) in [
+        (Idempotency::Safe, StopReason::BusinessDeadline),
+        (Idempotency::Keyed, StopReason::BusinessDeadline),
+        (Idempotency::Unsafe, StopReason::Ambiguous),
+    ] {
+        let mut world = World::under([("orders", steps(&[secs(1)]))]).started();
+        world.receiver.will(SHOP, [Reply::Hangs]);
+        let deadline = Some(When::In(secs(90)));
+        let said = Submission { repeat: Some(repeat), deadline, ..order_under("orders") };
+        let id = world.accept(said).await;
+        world.receiver.until(1, SHOP).await;
+        world.crash_and_reopen().await;
+        world.policies = Default::default();
+        world.start();
+        for looks in 1..=2 {
+            world.until(looks, |event| matches!(event, Event::Deferred { .. })).await;
+            assert_eq!(
+                world.message(id).await.attempts[0].end,
+                None,
+                "it may be concluded by its policy yet"
+            );
+            world.advance_until_due(id).await;
+        }
+        assert_eq!(world.ended(id, 1).await, (State::Dead, reason), "{repeat:?}");
+        let message = world.message(id).await;
+        assert_eq!(message.attempts[0].end.as_ref().unwrap().observed, UNKNOWN);
+        assert_eq!(world.history(id).await.losses, 1);
+        assert_eq!(world.receiver.all().len(), 1);
+        world.assert_sound().await;
+    }
 }
 
 #[tokio::test]
