@@ -3,7 +3,7 @@
 //! What the ledger counts (accepted, messages by state, ages, amplification) is read from it at each scrape and
 //! survives a restart; what the driver does is counted here and begins at zero with the process.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use prometheus_client::{
     collector::Collector,
@@ -50,7 +50,11 @@ impl Metrics {
             registry: Registry::default(),
         };
         registry.register("attempts", "Attempts that ended, by outcome", metrics.attempts.clone());
-        registry.register("attempt_duration_seconds", "How long attempts took", metrics.durations.clone());
+        registry.register(
+            "attempt_duration_seconds",
+            "How long attempts took whose end was seen",
+            metrics.durations.clone(),
+        );
         registry.register("delivered", "Messages that their receivers took", metrics.delivered.clone());
         registry.register("dead", "Messages given up, by reason", metrics.dead.clone());
         registry.register(
@@ -72,10 +76,12 @@ impl Metrics {
         Self { registry, ..metrics }
     }
 
-    /// An attempt ended.
-    pub(super) fn attempt(&self, observed: Observed, took: std::time::Duration) {
+    /// An attempt ended; `took` is `None` where nobody saw its end.
+    pub(super) fn attempt(&self, observed: Observed, took: Option<Duration>) {
         self.attempts.get_or_create(&[("outcome", observed.label())]).inc();
-        self.durations.observe(took.as_secs_f64());
+        if let Some(took) = took {
+            self.durations.observe(took.as_secs_f64());
+        }
     }
 
     /// A message was delivered.
@@ -172,14 +178,17 @@ const DURATIONS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::BTreeMap, time::Duration};
+    use std::collections::BTreeMap;
+
+    use relent::ErrorClass;
 
     use super::*;
 
     #[test]
     fn the_ledgers_counts_and_our_own_stand_under_their_names() {
         let metrics = Metrics::new();
-        metrics.attempt(Observed::Status(503), Duration::from_millis(30));
+        metrics.attempt(Observed::Status(503), Some(Duration::from_millis(30)));
+        metrics.attempt(Observed::Error(ErrorClass::Lost), None);
         metrics.dead(StopReason::Permanent);
         metrics.deferred(WaitOrigin::Shutdown);
         let states = BTreeMap::from([(State::Waiting, 3), (State::Dead, 1)]);
@@ -194,7 +203,9 @@ mod tests {
             "relent_oldest_waiting_age_seconds 2.0",
             "relent_oldest_dead_age_seconds 0.0",
             "relent_attempts_total{outcome=\"5xx\"} 1",
+            "relent_attempts_total{outcome=\"unknown\"} 1",
             "relent_attempt_duration_seconds_bucket{le=\"0.05\"} 1",
+            "relent_attempt_duration_seconds_count 1",
             "relent_dead_total{reason=\"permanent\"} 1",
             "relent_deferred_total{origin=\"shutdown\"} 1",
             "relent_delivered_total 0",

@@ -6,6 +6,7 @@ use relent_ledger::{MessageId, State};
 use tracing::{debug, error, info, warn};
 
 use super::metrics::Metrics;
+use crate::wire::took;
 
 /// Logs and counts.
 pub(super) struct Watch {
@@ -22,13 +23,14 @@ impl Watch {
 
 impl Observe for Watch {
     fn attempt_ended(&self, attempt: &AttemptEnded<'_>) {
-        self.metrics.attempt(attempt.observed, attempt.took);
+        let took = took(attempt.observed, attempt.took);
+        self.metrics.attempt(attempt.observed, took);
         debug!(
             target: "relent::attempt",
             id = %attempt.id,
             attempt = attempt.number,
             outcome = %attempt.observed,
-            took_s = attempt.took.as_secs_f64(),
+            took_s = took.map(|took| took.as_secs_f64()),
             destination = %attempt.destination,
             detail = attempt.detail,
             then = ?attempt.settlement,

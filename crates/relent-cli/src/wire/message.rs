@@ -1,9 +1,9 @@
 //! A message as the API shows it.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use relent_core::Wait;
+use relent_core::{ErrorClass, Observed, Wait};
 use relent_ledger::{Attempt, Message, Summary, Truncated, WaitRecord};
 use serde::{Deserialize, Serialize};
 
@@ -101,7 +101,7 @@ pub(crate) struct LogEntry {
     /// under way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) outcome: Option<String>,
-    /// How long it took.
+    /// How long it took. Absent where nobody saw its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) took_s: Option<Seconds>,
     /// The failure in words.
@@ -209,7 +209,7 @@ impl From<Attempt> for LogEntry {
         let (response, response_base64) = text_or_base64(&end.response);
         Self {
             outcome: Some(end.observed.to_string()),
-            took_s: Some(Seconds(end.took)),
+            took_s: took(end.observed, end.took).map(Seconds),
             detail: (!end.detail.is_empty()).then_some(end.detail),
             response,
             response_base64,
@@ -244,6 +244,11 @@ impl From<&Wait> for Detail {
     }
 }
 
+/// How long an attempt took, unless nobody saw its end: then what is recorded is no measurement.
+pub(crate) fn took(observed: Observed, recorded: Duration) -> Option<Duration> {
+    (observed != Observed::Error(ErrorClass::Lost)).then_some(recorded)
+}
+
 fn text_or_base64(bytes: &[u8]) -> (Option<String>, Option<String>) {
     match std::str::from_utf8(bytes) {
         Ok("") => (None, None),
@@ -272,6 +277,9 @@ fn is_false(value: &bool) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use relent_core::Timestamp;
+    use relent_ledger::AttemptRecord;
+
     use super::*;
 
     #[test]
@@ -290,6 +298,25 @@ mod tests {
             let shown = redact((name.to_owned(), "value".to_owned())).1;
             assert_eq!(shown, if secret { "REDACTED" } else { "value" }, "{name}");
         }
+    }
+
+    #[test]
+    fn an_attempt_whose_end_nobody_saw_has_no_duration() {
+        let ended = |observed, took| AttemptRecord {
+            took,
+            observed,
+            detail: String::new(),
+            response: bytes::Bytes::new(),
+            truncated: Truncated::No,
+        };
+        let view = |end| {
+            let attempt = Attempt { number: 1, cycle: 0, began_at: Timestamp::ZERO, end: Some(end) };
+            serde_json::to_value(LogEntry::from(attempt)).unwrap()
+        };
+        let lost = view(ended(Observed::Error(ErrorClass::Lost), Duration::ZERO));
+        assert_eq!((&lost["outcome"], lost.get("took_s")), (&"unknown".into(), None));
+        let quick = view(ended(Observed::Status(200), Duration::ZERO));
+        assert_eq!((&quick["outcome"], &quick["took_s"]), (&"200".into(), &0.0.into()));
     }
 
     #[test]
