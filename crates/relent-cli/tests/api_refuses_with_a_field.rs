@@ -76,28 +76,41 @@ fn a_body_over_the_limit_is_refused_before_all_of_it_is_read() {
 #[test]
 fn the_default_limit_is_a_mebibyte() {
     let host = Host::start();
-    let message = |length: usize| json!({"url": "http://127.0.0.1:9/", "not_before": "1d", "body": "\n".repeat(length)});
-    assert_eq!(host.ask("POST", "/v1/messages", &message(1024 * 1024).to_string()).status, 201);
-    host.ask("POST", "/v1/messages", &message(1024 * 1024 + 1).to_string()).problem(413);
-    assert_eq!(host.accepted(), 1);
+    let message = |body: &str, length: usize| {
+        json!({"url": "http://127.0.0.1:9/", "not_before": "1d", "body": body.repeat(length)}).to_string()
+    };
+    // A control character is six times as long in JSON, and a body of them is within the limit all the same.
+    for body in ["x", "\n", "\u{1}"] {
+        assert_eq!(host.ask("POST", "/v1/messages", &message(body, 1024 * 1024)).status, 201, "{body:?}");
+        host.ask("POST", "/v1/messages", &message(body, 1024 * 1024 + 1)).problem(413);
+    }
+    assert_eq!(host.accepted(), 3);
 }
 
 #[test]
-fn what_is_not_said_to_be_json_is_refused() {
+fn json_is_taken_under_any_content_type_and_nothing_else_under_none() {
     let host = Host::start();
     let bearer = format!("Bearer {}", host.token);
-    let body = json!({"url": "http://127.0.0.1:9/"}).to_string();
-    for kind in ["text/plain", "application/x-www-form-urlencoded", ""] {
-        let headers = [("authorization", bearer.as_str()), ("content-type", kind)];
-        let reply = exchange(&host.address, "POST", "/v1/messages", &headers, body.as_bytes()).unwrap();
-        assert_eq!(reply.problem(415)["field"], "Content-Type");
+    let post = |kind: Option<&str>, body: &str| {
+        let mut headers = vec![("authorization", bearer.as_str())];
+        headers.extend(kind.map(|kind| ("content-type", kind)));
+        exchange(&host.address, "POST", "/v1/messages", &headers, body.as_bytes()).unwrap()
+    };
+    let message = json!({"url": "http://127.0.0.1:9/", "not_before": "1d"}).to_string();
+    // `curl -d` says that it sends a form.
+    let kinds = [
+        None,
+        Some("application/x-www-form-urlencoded"),
+        Some("text/plain"),
+        Some("Application/JSON; charset=utf-8"),
+    ];
+    for kind in kinds {
+        assert_eq!(post(kind, &message).status, 201, "{kind:?}");
+        assert_eq!(post(kind, "url=http%3A%2F%2F127.0.0.1%3A9%2F").problem(400)["field"], "body", "{kind:?}");
     }
-    let headers = [("authorization", bearer.as_str()), ("content-type", "Application/JSON; charset=utf-8")];
-    assert_eq!(
-        exchange(&host.address, "POST", "/v1/messages", &headers, body.as_bytes()).unwrap().status,
-        201
-    );
-    assert_eq!(host.accepted(), 1);
+    let problem = post(Some("application/json; charset=utf-16"), &message).problem(415);
+    assert_eq!(problem["field"], "Content-Type");
+    assert_eq!(host.accepted(), 4);
 }
 
 #[test]
@@ -190,4 +203,53 @@ fn a_key_is_accepted_once() {
     assert_eq!(with_header("order-7", &without).expect(200)["id"], json!(first));
     assert_eq!(with_header("order-8", &message).problem(422)["field"], "Idempotency-Key");
     assert_eq!(host.accepted(), 1);
+}
+
+#[test]
+fn what_was_accepted_is_a_replay_after_its_deadline_and_under_other_settings() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("relent.toml");
+    let launch = |settings: &str| {
+        std::fs::write(&file, settings).unwrap();
+        let mut command = host::serve(&folder.path().join("data"));
+        command.arg("--config").arg(&file);
+        Host::launch(command, folder.path())
+    };
+    let mut host = launch("[policies.orders]\n");
+    let url = "http://127.0.0.1:9/";
+    let measure = host.submit(&json!({"url": url, "deadline": "5s"}));
+    let soon = &host.get(&format!("/v1/messages/{measure}"))["deadline"];
+    let messages = [
+        json!({"url": url, "key": "deadline", "deadline": soon}),
+        json!({"url": url, "key": "policy", "policy": "orders", "not_before": "1d"}),
+        json!({"url": url, "key": "limit", "body": "x".repeat(2000), "not_before": "1d"}),
+    ];
+    let ids = messages.each_ref().map(|message| host.submit(message));
+    host.stop();
+
+    let host = launch("body_limit = 1000\n");
+    let changed = |message: &Value, field: &str, value: &str| {
+        let mut message = message.clone();
+        message[field] = json!(value);
+        message.to_string()
+    };
+    let mut without_key = messages[0].clone();
+    without_key.as_object_mut().unwrap().remove("key");
+    host::eventually("the deadline is past", || {
+        let reply = host.ask("POST", "/v1/messages", &changed(&without_key, "method", "POST"));
+        (reply.status == 422 && reply.text().contains("is past")).then_some(())
+    });
+    for (message, id) in messages.iter().zip(&ids) {
+        let reply = host.ask("POST", "/v1/messages", &message.to_string());
+        assert_eq!(reply.expect(200)["id"], json!(id), "{message}");
+        assert_eq!(reply.header("idempotency-replayed"), Some("true"));
+        let conflict = host.ask("POST", "/v1/messages", &changed(message, "method", "PUT")).problem(422);
+        assert_eq!((&conflict["field"], &conflict["id"]), (&json!("key"), &json!(id)), "{conflict}");
+    }
+    for (message, status, field) in
+        [(&messages[0], 422, "deadline"), (&messages[1], 422, "policy"), (&messages[2], 413, "body")]
+    {
+        let reply = host.ask("POST", "/v1/messages", &changed(message, "key", "unknown"));
+        assert_eq!(reply.problem(status)["field"], field);
+    }
 }

@@ -17,25 +17,35 @@ use crate::{
     wire::{At, SubmissionText},
 };
 
-/// Whether the body says that it is JSON.
+/// Whether the body can be JSON as its header has it. The media type is not asked for: many clients send one of
+/// their own (`curl -d` says that it is a form), and what is not JSON is refused when it is read. But a body that
+/// says that it is in another charset would be read wrongly, or not at all.
 ///
 /// # Errors
 ///
 /// 415, naming the header.
-pub(super) fn expect_json(headers: &HeaderMap) -> Result<(), Problem> {
+pub(super) fn expect_utf8(headers: &HeaderMap) -> Result<(), Problem> {
     let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let essence = value.split(';').next().unwrap_or_default().trim();
-    if essence.eq_ignore_ascii_case("application/json") {
-        return Ok(());
+    let charset = value.split(';').skip(1).find_map(|parameter| {
+        let (name, value) = parameter.split_once('=')?;
+        name.trim().eq_ignore_ascii_case("charset").then(|| value.trim().trim_matches('"'))
+    });
+    let is_utf8 =
+        |charset: &str| ["utf-8", "utf8", "us-ascii"].iter().any(|known| known.eq_ignore_ascii_case(charset));
+    match charset {
+        Some(charset) if !is_utf8(charset) => {
+            let detail = format!("the body is said to be in {charset}; send JSON, which is UTF-8 (RFC 8259)");
+            Err(Problem::new(Kind::NotUtf8, detail).with_field("Content-Type"))
+        }
+        _ => Ok(()),
     }
-    Err(Problem::new(Kind::NotJson, "send the header `Content-Type: application/json`")
-        .with_field("Content-Type"))
 }
 
-/// The most bytes of a request whose message may have a body of `body_limit`: as base64 it is a third longer, as
-/// text with a quote or a line break in every other place half as long again; the rest is for the other fields.
+/// The most bytes of a request whose message may have a body of `body_limit`: in JSON text a control character is
+/// six times as long (`\u001f`), and nothing is longer; the rest is for the other fields. What clients can make
+/// the server hold is this for each connection, of which there is a limit, and only with the token.
 pub(super) const fn envelope(body_limit: usize) -> usize {
-    body_limit.saturating_mul(2).saturating_add(64 * 1024)
+    body_limit.saturating_mul(6).saturating_add(64 * 1024)
 }
 
 /// Reads a body of at most `limit` bytes.
@@ -273,6 +283,27 @@ mod tests {
                 "{json}: {view}"
             );
             assert!(view["detail"].as_str().unwrap().contains(says), "{json}: {view}");
+        }
+    }
+
+    #[test]
+    fn any_media_type_is_taken_and_no_other_charset() {
+        let said = |value: &'static str| {
+            expect_utf8(&HeaderMap::from_iter([(header::CONTENT_TYPE, value.parse().unwrap())]))
+        };
+        assert_eq!(expect_utf8(&HeaderMap::new()), Ok(()));
+        for taken in [
+            "application/json",
+            "application/x-www-form-urlencoded",
+            "text/plain; format=flowed",
+            "Application/JSON; Charset=\"UTF-8\"",
+            "text/plain;charset=us-ascii",
+            "",
+        ] {
+            assert_eq!(said(taken), Ok(()), "{taken}");
+        }
+        for refused in ["application/json; charset=utf-16", "text/plain; a=b; charset=\"iso-8859-1\""] {
+            assert!(said(refused).is_err(), "{refused}");
         }
     }
 

@@ -32,8 +32,8 @@ pub(super) enum Kind {
     WrongState,
     /// The body is over the limit.
     TooLarge,
-    /// The body does not say that it is JSON.
-    NotJson,
+    /// The body says that it is in a charset other than UTF-8.
+    NotUtf8,
     /// A field says what cannot be done.
     Invalid,
     /// The key belongs to another message.
@@ -115,7 +115,7 @@ impl Kind {
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::WrongState => StatusCode::CONFLICT,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::NotUtf8 => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Invalid | Self::KeyConflict => StatusCode::UNPROCESSABLE_ENTITY,
             Self::Draining | Self::StoreFull | Self::StoreUnavailable => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
@@ -132,7 +132,7 @@ impl Kind {
             Self::TooSlow => ("urn:relent:problem:too-slow", "The request did not come in time"),
             Self::WrongState => ("urn:relent:problem:wrong-state", "The message's state does not allow it"),
             Self::TooLarge => ("urn:relent:problem:too-large", "The body is too large"),
-            Self::NotJson => ("urn:relent:problem:not-json", "The body must be application/json"),
+            Self::NotUtf8 => ("urn:relent:problem:not-utf-8", "The body must be UTF-8"),
             Self::Invalid => ("urn:relent:problem:invalid", "A field is not valid"),
             Self::KeyConflict => ("urn:relent:problem:key-conflict", "The key belongs to another message"),
             Self::Draining => ("urn:relent:problem:draining", "The server is shutting down"),

@@ -31,15 +31,13 @@ pub(crate) fn accept(
 }
 
 /// What was accepted with this key before.
-pub(crate) fn replay(
-    write: &Write<'_>,
-    key: &str,
-    fingerprint: [u8; 32],
-) -> Result<Option<Accepted>, Error> {
+pub(crate) fn replay(write: &Write<'_>, key: &str, fingerprint: [u8; 32]) -> Result<Option<Accepted>, Error> {
     let known = first_of(write, key).map_err(sqlite("look up an idempotency key"))?;
-    Ok(known.map(|(id, first)| {
-        if first == fingerprint { Accepted::Replayed(id) } else { Accepted::Conflict(id) }
-    }))
+    Ok(known.map(
+        |(id, first)| {
+            if first == fingerprint { Accepted::Replayed(id) } else { Accepted::Conflict(id) }
+        },
+    ))
 }
 
 /// The message that has the key, and its fingerprint.

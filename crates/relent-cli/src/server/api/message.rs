@@ -37,7 +37,7 @@ pub(super) async fn submit(State(app): State<Arc<App>>, request: Request) -> Ans
         return Err(Problem::draining());
     }
     let (parts, body) = request.into_parts();
-    intake::expect_json(&parts.headers)?;
+    intake::expect_utf8(&parts.headers)?;
     let bytes = intake::read(body, &parts.headers, intake::envelope(app.limits.body), &app.clock).await?;
     let submission = intake::submission(intake::parse(&bytes)?, &parts.headers)?;
     let message = match prepare(&submission, &app.policies, &app.limits, app.clock.now()) {
