@@ -137,6 +137,21 @@ mod tests {
     }
 
     #[test]
+    fn every_command_has_json() {
+        fn check(command: &clap::Command) -> usize {
+            let mut subs = command.get_subcommands().filter(|sub| sub.get_name() != "help").peekable();
+            if subs.peek().is_some() {
+                return subs.map(check).sum();
+            }
+            let has = command.get_arguments().any(|argument| argument.get_long() == Some("json"));
+            assert!(has, "`{}` has no --json", command.get_name());
+            1
+        }
+        let checked = check(&Cli::command());
+        assert!(checked >= 13, "only {checked} commands were found");
+    }
+
+    #[test]
     fn every_help_page_has_an_example() {
         fn check(command: &clap::Command) {
             let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();

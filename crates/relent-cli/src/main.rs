@@ -2,6 +2,9 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(not(unix))]
+compile_error!("relent runs on Unix: it drains on signals and protects its token by file modes");
+
 mod args;
 mod client;
 mod commands;

@@ -12,7 +12,7 @@ use std::{
 };
 
 use ipnet::IpNet;
-use relent_core::{Policy, PolicyText, format_duration, parse_duration};
+use relent_core::{Policy, PolicyText, Preset, format_duration, parse_duration};
 
 use self::{
     size::SizeText,
@@ -48,6 +48,8 @@ pub(crate) struct Settings {
     pub(crate) synchronous: Synchronous,
     /// Policies by name, beside the presets.
     pub(crate) policies: BTreeMap<String, Policy>,
+    /// What the policies set and delivery does not heed yet: `policies.NAME.SECTION`.
+    pub(crate) unheeded: Vec<String>,
 }
 
 /// How messages are delivered.
@@ -85,6 +87,13 @@ impl Settings {
         toml::to_string(&self.to_text())
     }
 
+    /// The same as one line of JSON.
+    pub(crate) fn to_json(&self) -> anyhow::Result<String> {
+        // By way of TOML, which has no null for what is left out.
+        let table = toml::Table::try_from(self.to_text())?;
+        Ok(serde_json::to_string(&table)? + "\n")
+    }
+
     fn of(text: SettingsText) -> anyhow::Result<Self> {
         Self::checked(text).map_err(|Wrong { key, reason }| Misuse::new(format!("{key}: {reason}")))
     }
@@ -92,6 +101,7 @@ impl Settings {
     fn checked(text: SettingsText) -> Result<Self, Wrong> {
         let listen = text.listen.unwrap_or_else(|| DEFAULT_LISTEN.to_owned());
         let log_level = text.log_level.unwrap_or_else(|| "info".to_owned());
+        let (policies, unheeded) = policies(text.policies)?;
         crate::server::logs::filter(&log_level).map_err(|reason| Wrong::new("log_level", reason))?;
         Ok(Self {
             listen: listen.parse().map_err(|_| {
@@ -112,7 +122,8 @@ impl Settings {
             metrics_public: text.metrics_public.unwrap_or(false),
             delivery: DeliverySettings::checked(text.delivery)?,
             synchronous: text.store.synchronous.unwrap_or_default(),
-            policies: text.policies.into_iter().map(policy).collect::<Result<_, _>>()?,
+            policies,
+            unheeded,
         })
     }
 
@@ -224,11 +235,37 @@ fn count(key: &str, number: Option<usize>, default: usize) -> Result<usize, Wron
     }
 }
 
-fn policy((name, text): (String, PolicyText)) -> Result<(String, Policy), Wrong> {
-    match text.over(Policy::durable()) {
-        Ok(policy) => Ok((name, policy)),
-        Err(invalid) => Err(Wrong::new(format!("policies.{name}.{}", invalid.field), invalid.reason)),
+/// The policies, and what they set that delivery does not heed yet.
+fn policies(texts: BTreeMap<String, PolicyText>) -> Result<(BTreeMap<String, Policy>, Vec<String>), Wrong> {
+    let (mut policies, mut unheeded) = (BTreeMap::new(), Vec::new());
+    for (name, text) in texts {
+        let sections = set_and_unheeded(&text)
+            .map_err(|error| Wrong::new(format!("policies.{name}"), error.to_string()))?;
+        unheeded.extend(sections.map(|section| format!("policies.{name}.{section}")));
+        let policy = text
+            .over(Policy::durable())
+            .map_err(|invalid| Wrong::new(format!("policies.{name}.{}", invalid.field), invalid.reason))?;
+        policies.insert(name, policy);
     }
+    Ok((policies, unheeded))
+}
+
+/// The sections for live calls that a policy sets, which no delivery heeds until it has gates. A section that says
+/// word for word what the preset says is left out: so it stands in settings as they are printed.
+fn set_and_unheeded(
+    text: &PolicyText,
+) -> Result<impl Iterator<Item = &'static str> + use<>, toml::ser::Error> {
+    let written = toml::Table::try_from(text)?;
+    let preset = written.get("preset").and_then(toml::Value::as_str).and_then(Preset::from_name);
+    let preset = preset.unwrap_or(Preset::Durable).policy();
+    let preset = toml::Table::try_from(PolicyText::from(&preset))?;
+    let is_set = move |section: &&str| match (*section, written.get(*section)) {
+        (_, None) => false,
+        // Tables that are always there, and empty where nothing was said.
+        ("admission" | "attempt", Some(toml::Value::Table(table))) if table.is_empty() => false,
+        (section, said) => said != preset.get(section),
+    };
+    Ok(["admission", "budget", "attempt", "breaker"].into_iter().filter(is_set))
 }
 
 const DEFAULT_LISTEN: &str = "127.0.0.1:8484";
@@ -238,7 +275,10 @@ const LARGEST_SIZE: usize = 64 << 20;
 
 #[cfg(test)]
 mod tests {
+    use clap::{CommandFactory as _, Parser as _};
+
     use super::*;
+    use crate::args::{Cli, Command};
 
     fn parse(text: &str) -> Result<Settings, String> {
         let text = SettingsText::parse(text)?;
@@ -263,9 +303,48 @@ mod tests {
     fn what_is_printed_reads_back_to_the_same() {
         let settings = parse(EVERY_KEY).unwrap();
         let printed = settings.to_toml().unwrap();
-        assert_eq!(parse(&printed).unwrap(), settings, "{printed}");
+        // What is printed says everything, so that only what is said of it may differ.
+        let read = Settings { unheeded: settings.unheeded.clone(), ..parse(&printed).unwrap() };
+        assert_eq!(read, settings, "{printed}");
         assert_eq!(parse(&parse("").unwrap().to_toml().unwrap()).unwrap(), parse("").unwrap());
     }
+
+    #[test]
+    fn every_flag_changes_what_is_printed() {
+        let command = Cli::command();
+        let serve = command.find_subcommand("serve").unwrap();
+        let print = |flags: &[&str]| {
+            let cli = Cli::try_parse_from(["relent", "serve"].iter().chain(flags)).unwrap();
+            let Command::Serve(args) = cli.command else { panic!("{cli:?}") };
+            Settings::new(*args).unwrap().to_toml().unwrap()
+        };
+        let (default, mut seen) = (print(&[]), 0);
+        for flag in serve.get_arguments().filter(|arg| !WITHOUT_A_KEY.contains(&arg.get_id().as_str())) {
+            let long = format!("--{}", flag.get_long().unwrap());
+            let example = || match flag.get_value_names().unwrap()[0].as_str() {
+                "DIR" | "FILE" => "elsewhere",
+                "ADDR" => "127.0.0.1:1",
+                "CIDR" => "10.0.0.0/8",
+                "FORM" => "json",
+                "LEVEL" => "debug",
+                "SIZE" => "3KiB",
+                "DURATION" => "3s",
+                "N" => "3",
+                "MODE" => "off",
+                unknown => panic!("{long} takes {unknown}: give this test an example"),
+            };
+            let value = flag.get_action().takes_values().then(example);
+            let flags: Vec<&str> = std::iter::once(&*long).chain(value).collect();
+            let printed = print(&flags);
+            assert_ne!(printed, default, "{flags:?} has no key");
+            assert_eq!(parse(&printed).unwrap().to_toml().unwrap(), printed, "{flags:?}");
+            seen += 1;
+        }
+        assert!(seen >= 14, "only {seen} flags were found");
+    }
+
+    /// The file itself, what is printed in place of serving, and `--json`, which is `--log json`.
+    const WITHOUT_A_KEY: [&str; 4] = ["config", "print_config", "json", "help"];
 
     #[test]
     fn a_flag_wins_over_the_file() {
@@ -282,6 +361,25 @@ mod tests {
         assert_eq!((settings.delivery.in_flight, settings.delivery.per_destination), (1, 4));
         assert_eq!(settings.body_limit, 2048);
         assert_eq!(settings.drain, Duration::from_millis(1500), "what no flag says is the file's");
+    }
+
+    #[test]
+    fn what_a_policy_sets_and_no_delivery_heeds_is_known_unless_its_preset_says_it() {
+        let unheeded = |text: &str| parse(text).unwrap().unheeded;
+        for (set, section) in [
+            ("budget = { kind = \"loan\" }", "policies.a.budget"),
+            ("breaker = {}", "policies.a.breaker"),
+            ("breaker = { window = \"9s\" }", "policies.a.breaker"),
+            ("admission = { rate = { permits = 7, per = \"1s\" } }", "policies.a.admission"),
+            ("attempt = { concurrency = { limit = 7 } }", "policies.a.attempt"),
+            ("attempt_timeout = \"7s\"", ""),
+            ("preset = \"microsoft-standard\"", ""),
+        ] {
+            let found = unheeded(&format!("[policies.a]\n{set}"));
+            assert_eq!(found.join(" "), section, "{set}");
+        }
+        let printed = parse("[policies.a]\nattempt_timeout = \"7s\"").unwrap().to_toml().unwrap();
+        assert!(unheeded(&printed).is_empty(), "{printed}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 mod host;
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command};
 
 use host::{Host, exchange, serve, serve_on};
 use serde_json::json;
@@ -29,13 +29,9 @@ fn the_first_start_makes_a_token_that_its_owner_alone_can_read() {
     let mut host = Host::launch(serve(&data), folder.path());
     let token = host.token.clone();
     assert!(token.len() == 64 && token.bytes().all(|byte| byte.is_ascii_hexdigit()), "{token}");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!(mode(&data.join("token")), 0o600);
-        assert_eq!(mode(&data), 0o700, "nobody else reads what messages carry");
-    }
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&data.join("token")), 0o600);
+    assert_eq!(mode(&data), 0o700, "nobody else reads what messages carry");
     let line = host.log_lines().into_iter().find(|line| line["message"] == "relent serves").unwrap();
     assert_eq!(line["address"], json!(format!("http://{}", host.address)));
     assert_eq!(line["data"], json!(data));
@@ -146,13 +142,42 @@ fn settings_that_cannot_be_are_wrong_use_and_name_the_key() {
 
 #[test]
 fn what_is_doubtful_is_said_at_the_start() {
-    let settings = "[store]\nsynchronous = \"off\"\n";
+    let settings = "[store]\nsynchronous = \"off\"\n[policies.a.budget]\nkind = \"loan\"\n[policies.b]\n";
     let host = Host::configured(settings, &[]);
-    let warned = host
+    let warnings: Vec<String> = host
         .log_lines()
         .iter()
-        .any(|line| line["level"] == "WARN" && line["message"].as_str().unwrap().contains("power loss"));
-    assert!(warned, "{}", host.log());
+        .filter(|line| line["level"] == "WARN")
+        .map(|line| line["message"].as_str().unwrap().to_owned())
+        .collect();
+    assert!(warnings.iter().any(|line| line.contains("power loss")), "{warnings:?}");
+    let unheeded: Vec<_> = warnings.iter().filter(|line| line.contains("later release")).collect();
+    assert!(
+        matches!(unheeded[..], [line] if line.starts_with("policies.a.budget is not applied")),
+        "{warnings:?}"
+    );
+}
+
+#[test]
+fn with_json_the_settings_are_json_and_so_are_the_logs() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let as_it_is = || host::serve_as_it_is(&data, "127.0.0.1:0");
+    let printed = run(as_it_is().args(["--print-config", "--json"]));
+    assert_eq!(printed.code, Some(0), "{}", printed.stderr);
+    let settings: serde_json::Value = serde_json::from_str(&printed.stdout).unwrap();
+    assert_eq!((&settings["data"], &settings["log"]), (&json!(data), &json!("json")));
+    assert_eq!(
+        (&settings["delivery"]["in_flight"], &settings["store"]["synchronous"]),
+        (&json!(256), &json!("full"))
+    );
+
+    let mut command = as_it_is();
+    command.arg("--json");
+    let host = Host::launch(command, folder.path());
+    assert!(host.log_lines().iter().any(|line| line["message"] == "relent serves"), "{}", host.log());
+    let both = run(as_it_is().args(["--json", "--log", "text"]));
+    assert_eq!(both.code, Some(2), "{}", both.stderr);
 }
 
 #[test]

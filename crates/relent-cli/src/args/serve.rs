@@ -14,7 +14,10 @@ Example:
   relent serve --print-config > relent.toml
 
 Environment: RELENT_CONFIG, RELENT_DATA, RELENT_LISTEN, RELENT_TOKEN (the API token, instead of the file
-`token` in the data folder). A flag wins over the environment, the environment over the file.")]
+`token` in the data folder). A flag wins over the environment, the environment over the file.
+
+Of a policy in [policies.NAME] the sections admission, budget, attempt and breaker are read and checked, but not yet
+applied to deliveries: that is for a later release. A policy that sets one is warned of at the start.")]
 pub(crate) struct ServeArgs {
     /// The settings file (TOML).
     #[arg(long, value_name = "FILE", env = "RELENT_CONFIG")]
@@ -65,6 +68,9 @@ pub(crate) struct ServeArgs {
     /// Print the settings in force as TOML that reads back to the same, and end.
     #[arg(long)]
     pub(crate) print_config: bool,
+    /// Log JSON, the line of the start included, as `--log json` does; with --print-config print JSON.
+    #[arg(long, conflicts_with = "log")]
+    pub(crate) json: bool,
 }
 
 /// The form of the logs.

@@ -18,10 +18,13 @@ use crate::{
 ///
 /// As [`Server::drain`].
 pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
-    let print_config = args.print_config;
+    let (print_config, json) = (args.print_config, args.json);
     let settings = Settings::new(args)?;
     if print_config {
-        let text = settings.to_toml().context("the settings cannot be written as TOML")?;
+        let text = match json {
+            true => settings.to_json().context("the settings cannot be written as JSON")?,
+            false => settings.to_toml().context("the settings cannot be written as TOML")?,
+        };
         std::io::stdout().write_all(text.as_bytes())?;
         return Ok(Exit::Done);
     }
@@ -69,17 +72,18 @@ fn warn_of(settings: &Settings) -> anyhow::Result<()> {
             warn!("policies.{name}.{doubt}");
         }
     }
+    for section in &settings.unheeded {
+        warn!("{section} is not applied to deliveries yet; that is for a later release");
+    }
     Ok(())
 }
 
 /// The signals that ask for the end.
-#[cfg(unix)]
 struct Signals {
     terminate: tokio::signal::unix::Signal,
     interrupt: tokio::signal::unix::Signal,
 }
 
-#[cfg(unix)]
 impl Signals {
     /// From now on they do not end the process by themselves.
     fn new() -> std::io::Result<Self> {
@@ -93,24 +97,6 @@ impl Signals {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
             _ = self.interrupt.recv() => "SIGINT",
-        }
-    }
-}
-
-#[cfg(not(unix))]
-struct Signals;
-
-#[cfg(not(unix))]
-impl Signals {
-    fn new() -> std::io::Result<Self> {
-        Ok(Self)
-    }
-
-    async fn next(&mut self) -> &'static str {
-        match tokio::signal::ctrl_c().await {
-            Ok(()) => "Ctrl-C",
-            // Without signals the process is ended from outside.
-            Err(_) => std::future::pending().await,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::{
     fs, io,
     io::Write as _,
     net::SocketAddr,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -183,15 +184,8 @@ fn open(settings: &Settings, clock: &UnixClock) -> anyhow::Result<SqliteLedger> 
 
 /// Messages carry what their senders keep secret, so nobody else on the machine looks into a folder that we made.
 /// One that was there is its maker's to protect.
-#[cfg(unix)]
 fn keep_to_ourselves(folder: &Path) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
     fs::set_permissions(folder, fs::Permissions::from_mode(0o700))
-}
-
-#[cfg(not(unix))]
-fn keep_to_ourselves(_folder: &Path) -> io::Result<()> {
-    Ok(())
 }
 
 fn client_settings(settings: &Settings) -> ClientSettings {

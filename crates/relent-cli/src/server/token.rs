@@ -3,6 +3,7 @@
 use std::{
     fs, io,
     io::Write as _,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
 
@@ -90,18 +91,13 @@ fn write(folder: &Path, path: &Path, secret: &str) -> io::Result<()> {
     fs::File::open(folder)?.sync_all()
 }
 
-#[cfg(unix)]
 fn warn_if_others_read(path: &Path) {
-    use std::os::unix::fs::PermissionsExt as _;
     if let Ok(metadata) = fs::metadata(path)
         && metadata.permissions().mode() & 0o077 != 0
     {
         tracing::warn!(file = %path.display(), "others on this machine may read the token; run chmod 600 on it");
     }
 }
-
-#[cfg(not(unix))]
-fn warn_if_others_read(_path: &Path) {}
 
 #[cfg(test)]
 mod tests {

@@ -71,7 +71,7 @@ impl SettingsText {
             listen: flags.listen.or(self.listen),
             data: flags.data.or(self.data),
             allow_target: Some(flags.allow_target).filter(|list| !list.is_empty()).or(self.allow_target),
-            log: flags.log.or(self.log),
+            log: flags.json.then_some(LogFormat::Json).or(flags.log).or(self.log),
             log_level: flags.log_level.or(self.log_level),
             body_limit: flags.body_limit.map(size).or(self.body_limit),
             drain: flags.drain.or(self.drain),

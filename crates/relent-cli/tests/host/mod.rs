@@ -40,12 +40,19 @@ pub(crate) fn serve(data: &Path) -> Command {
 
 /// The same on an address.
 pub(crate) fn serve_on(data: &Path, listen: &str) -> Command {
+    let mut command = serve_as_it_is(data, listen);
+    command.args(["--allow-target", "127.0.0.0/8", "--log", "json"]);
+    command
+}
+
+/// The same with no flag but for the folder and the address.
+pub(crate) fn serve_as_it_is(data: &Path, listen: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_relent"));
     for (name, _) in env::vars().filter(|(name, _)| name.starts_with("RELENT_")) {
         command.env_remove(name);
     }
     command.stdin(Stdio::null()).arg("serve").arg("--data").arg(data);
-    command.args(["--listen", listen, "--allow-target", "127.0.0.0/8", "--log", "json"]);
+    command.args(["--listen", listen]);
     command
 }
 
