@@ -2,7 +2,7 @@
 
 mod host;
 
-use host::{Host, Receiver, eventually};
+use host::{Host, Receiver, eventually, serve_as_it_is};
 use serde_json::{Value, json};
 
 #[test]
@@ -183,3 +183,43 @@ fn each_ended_message_has_one_line_in_the_log_and_no_secret_is_in_it() {
     assert_eq!(attempts, 2);
     assert!(!host.log().contains("s3cret") && !host.log().contains(&host.token));
 }
+
+#[test]
+fn by_default_each_ended_message_has_exactly_one_line_and_no_attempt_has_one() {
+    let receivers = [Receiver::answering(200), Receiver::answering(422), Receiver::answering(503)];
+    for form in ["text", "json"] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("relent.toml");
+        std::fs::write(&file, TWICE).unwrap();
+        let mut command = serve_as_it_is(&folder.path().join("data"), "127.0.0.1:0");
+        command.arg("--config").arg(&file);
+        if form == "json" {
+            command.arg("--json");
+        }
+        let mut host = Host::launch(command, folder.path());
+        let ids = receivers.each_ref().map(|to| host.submit(&json!({"url": to.url(), "policy": "twice"})));
+        for (id, state) in ids.iter().zip(["delivered", "dead", "dead"]) {
+            host.wait_for(id, state);
+        }
+        assert_eq!(host.get(&format!("/v1/messages/{}", ids[2]))["attempts"], 2);
+        // What is to be logged is logged when it has ended.
+        host.stop();
+        let log = host.log();
+        for (id, says) in ids.iter().zip(["delivered", "permanent", "attempts_exhausted"]) {
+            let about: Vec<&str> = log.lines().filter(|line| line.contains(id.as_str())).collect();
+            assert!(
+                matches!(about[..], [line] if line.contains("message ended") && line.contains(says)),
+                "{log}"
+            );
+        }
+        assert!(!log.contains("attempt ended") && !log.contains('\u{1b}'), "{log}");
+        assert_eq!(log.lines().all(|line| line.starts_with('{')), form == "json", "{log}");
+    }
+}
+
+const TWICE: &str = r#"
+allow_target = ["127.0.0.0/8"]
+[policies.twice.retry]
+max_attempts = 2
+backoff = { kind = "constant", wait = "10ms" }
+"#;
