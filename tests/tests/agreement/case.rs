@@ -1,11 +1,11 @@
 //! Random cases: a possible policy, a seed, and how each attempt would end.
 
-use std::{fmt, time::Duration};
+use std::{fmt, ops::Range, time::Duration};
 
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use relent::{
     Answer, Backoff, Classification, DurationText, ErrorClass, Idempotency, Jitter, Observed, Over, Policy,
-    PolicyText, RetryPolicy, Rules, ScriptedOutcome, ServerWait, ServerWaitMode, Table,
+    PolicyText, RetryPolicy, RouteRule, Rules, ScriptedOutcome, ServerWait, ServerWaitMode, Table,
 };
 
 /// One case. A failure prints the policy as it could be written down.
@@ -35,15 +35,28 @@ impl fmt::Debug for Case {
     }
 }
 
-/// Any case.
+/// Any case that every driver can be given.
 pub(crate) fn any() -> impl Strategy<Value = Case> {
-    let upstream = option::weighted(0.2, millis(2_000, 60_000));
-    (policy(), proptest::num::u64::ANY, upstream, vec(outcome(), 0..14)).prop_map(
-        |(policy, seed, upstream, mut script)| {
-            script.push(ScriptedOutcome::at_once(Observed::Status(200)));
-            Case { policy, seed, upstream, script }
-        },
-    )
+    (case(outcome()), option::weighted(0.2, millis(2_000, 60_000)))
+        .prop_map(|(case, upstream)| Case { upstream, ..case })
+}
+
+/// A case in which workers die: every third attempt is lost with its worker, and many meet a fault of our own.
+pub(crate) fn with_losses() -> impl Strategy<Value = Case> {
+    let class = prop_oneof![2 => Just(ErrorClass::Lost), 1 => Just(ErrorClass::OwnFault)];
+    let mishap = (outcome(), class).prop_map(|(outcome, class)| ScriptedOutcome {
+        observed: Observed::Error(class),
+        server_wait: None,
+        ..outcome
+    });
+    case(prop_oneof![outcome(), mishap])
+}
+
+fn case(outcome: impl Strategy<Value = ScriptedOutcome>) -> impl Strategy<Value = Case> {
+    (policy(), proptest::num::u64::ANY, vec(outcome, 0..14)).prop_map(|(policy, seed, mut script)| {
+        script.push(ScriptedOutcome::at_once(Observed::Status(200)));
+        Case { policy, seed, upstream: None, script }
+    })
 }
 
 fn policy() -> impl Strategy<Value = Policy> {
@@ -109,6 +122,7 @@ fn jitter() -> impl Strategy<Value = Jitter> {
         1 => Just(Jitter::None),
         1 => Just(Jitter::Equal),
         1 => Just(Jitter::Decorrelated),
+        1 => Just(Jitter::PollyV2),
         1 => (0..=1000u32, 0..=2000u32)
             .prop_map(|(below_milli, above_milli)| Jitter::Proportional { below_milli, above_milli }),
     ]
@@ -129,14 +143,31 @@ fn server_wait() -> impl Strategy<Value = ServerWait> {
     })
 }
 
-/// A table, and rules above it; none about 200, which ends every script.
+/// A table, and rules above it, for this route, another and all; none about 200, which ends every script.
 fn classification() -> impl Strategy<Value = Classification> {
+    let path = select(vec!["/orders", "/ord*", "/elsewhere"]);
+    let route = (select(vec![None, Some("POST"), Some("GET")]), path, rules(1..3)).prop_map(
+        |(method, path, rules)| RouteRule {
+            method: method.map(str::to_string),
+            path: path.to_string(),
+            rules,
+        },
+    );
+    (select(Table::ALL), rules(0..3), vec(route, 0..3)).prop_map(|(table, rules, routes)| Classification {
+        rules,
+        routes,
+        ..Classification::new(table)
+    })
+}
+
+fn rules(statuses: Range<usize>) -> impl Strategy<Value = Rules> {
     let status = (300..560u16, 0..40u16, select(Answer::ALL))
         .prop_map(|(low, more, answer)| (low, low + more, answer));
-    let error = (select(SEEN_ERRORS), select(Answer::ALL));
-    (select(Table::ALL), vec(status, 0..3), vec(error, 0..3)).prop_map(|(table, statuses, errors)| {
-        Classification { rules: Rules { statuses, errors }, ..Classification::new(table) }
-    })
+    // A fault of our own is nobody's answer, and no rule may say otherwise.
+    let classes: Vec<_> =
+        SEEN_ERRORS.iter().copied().filter(|class| *class != ErrorClass::OwnFault).collect();
+    let error = (select(classes), select(Answer::ALL));
+    (vec(status, statuses), vec(error, 0..3)).prop_map(|(statuses, errors)| Rules { statuses, errors })
 }
 
 fn outcome() -> impl Strategy<Value = ScriptedOutcome> {
@@ -161,7 +192,7 @@ fn millis(low: u64, high: u64) -> impl Strategy<Value = Duration> {
     })
 }
 
-/// What an operation may return: not the loss of its worker, nor its panic.
+/// What an operation may return: anything but the loss of its worker.
 const SEEN_ERRORS: &[ErrorClass] = &[
     ErrorClass::Dns,
     ErrorClass::Connect,
@@ -174,6 +205,8 @@ const SEEN_ERRORS: &[ErrorClass] = &[
     ErrorClass::Timeout,
     ErrorClass::Protocol,
     ErrorClass::Blocked,
+    ErrorClass::Panic,
+    ErrorClass::OwnFault,
     ErrorClass::Other,
 ];
 const HOUR: u64 = 3_600_000;

@@ -3,6 +3,7 @@
 use std::{
     cell::RefCell,
     convert::Infallible,
+    future::pending,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -12,7 +13,7 @@ use std::{
 
 use bytes::Bytes;
 use relent::{
-    Clock, Decision, ErrorClass, History, ManualClock, Observed, Pipeline, Route, ScriptedOutcome, Sighting,
+    Clock, ErrorClass, History, ManualClock, Observed, Pipeline, Route, ScriptedOutcome, Sighting,
     StopReason, Timeline, Timestamp, Wait, timeline,
 };
 use relent_deliver::{
@@ -34,13 +35,7 @@ use crate::{Course, case::Case};
 /// What `relent explain` shows.
 pub(crate) fn explained(case: &Case) -> (Course, Timeline) {
     let timeline = timeline(&case.policy, history(case), ROUTE, &case.script);
-    let attempts = timeline.steps.iter().map(|step| (step.began, step.ended)).collect();
-    let waits = timeline.steps.iter().filter_map(|step| match step.decision {
-        Decision::Retry(wait) => Some(wait.length),
-        Decision::Stop(_) => None,
-    });
-    let stop = timeline.end.expect("the last outcome of every script is a success");
-    (Course { attempts, waits: waits.collect(), stop }, timeline)
+    (Course::of(&timeline), timeline)
 }
 
 /// What a caller of the library gets.
@@ -110,33 +105,48 @@ impl Durable {
         let clock = ManualClock::starting_at(START);
         let accepted = self.ledger.accept(message(case, id)).await.expect("the store takes it");
         assert_eq!(accepted, Accepted::New);
-        let transport =
-            Scripted { clock: clock.clone(), script: case.script.clone(), sent: AtomicUsize::new(0) };
-        let policies = Policies::new([(POLICY.to_string(), case.policy.clone())]);
+        let transport = Scripted::new(clock.clone(), case.script.clone());
         let ended = Arc::new(End::default());
         let ledger: Arc<dyn Ledger> = self.ledger.clone();
+        let limits = Limits::default();
         let deliverer =
-            Deliverer::new(ledger, transport, clock.clone(), policies, Limits::default(), ended.clone());
-        // Where there is one message there is one sleeper: the attempt, or the driver until the next. The time
-        // moves on when it sleeps and not while the store works.
-        let time = tokio::task::spawn_local(async move {
-            loop {
-                clock.until_asleep(1).await;
-                clock.advance_to_next();
-                tokio::task::yield_now().await;
-            }
-        });
+            Deliverer::new(ledger, transport, clock.clone(), policies(case), limits, ended.clone());
+        let time = tokio::task::spawn_local(pass(clock));
         deliverer.run(ended.0.notified()).await;
         time.abort();
         self.ledger.message(id).await.expect("the store answers").expect("the message is there")
     }
 }
 
-/// Answers by the script, in the time of the clock.
-struct Scripted {
+/// Lets the time pass. Where there is one message there is one sleeper: the attempt, or the driver until the next.
+/// The time moves on when it sleeps and not while the store works.
+pub(crate) async fn pass(clock: ManualClock) {
+    loop {
+        clock.until_asleep(1).await;
+        clock.advance_to_next();
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Answers by the script, in the time of the clock. Clones go on with the same script.
+#[derive(Clone)]
+pub(crate) struct Scripted {
     clock: ManualClock,
-    script: Vec<ScriptedOutcome>,
-    sent: AtomicUsize,
+    script: Arc<[ScriptedOutcome]>,
+    sent: Arc<AtomicUsize>,
+    /// Told when the script has the worker die; the attempt then never ends.
+    pub(crate) died: Arc<Notify>,
+}
+
+impl Scripted {
+    pub(crate) fn new(clock: ManualClock, script: Vec<ScriptedOutcome>) -> Self {
+        Self { clock, script: script.into(), sent: Arc::default(), died: Arc::default() }
+    }
+
+    /// How much of the script is left.
+    pub(crate) fn left(&self) -> usize {
+        self.script.len() - self.sent.load(Ordering::SeqCst)
+    }
 }
 
 impl Transport for Scripted {
@@ -147,6 +157,10 @@ impl Transport for Scripted {
             true => (Observed::Error(ErrorClass::Timeout), None),
             false => (outcome.observed, outcome.server_wait),
         };
+        if observed == Observed::Error(ErrorClass::Lost) {
+            self.died.notify_one();
+            pending::<()>().await;
+        }
         let (detail, response) = (String::new(), Bytes::new());
         Answered { observed, server_wait, detail, response, truncated: Truncated::No }
     }
@@ -154,7 +168,7 @@ impl Transport for Scripted {
 
 /// Ends the run when its message has ended.
 #[derive(Default)]
-struct End(Notify);
+pub(crate) struct End(pub(crate) Notify);
 
 impl Observe for End {
     fn attempt_ended(&self, _: &AttemptEnded<'_>) {}
@@ -168,11 +182,15 @@ impl Observe for End {
     }
 }
 
-fn history(case: &Case) -> History {
+pub(crate) fn policies(case: &Case) -> Policies {
+    Policies::new([(POLICY.to_string(), case.policy.clone())])
+}
+
+pub(crate) fn history(case: &Case) -> History {
     case.policy.begin(case.seed, START, case.upstream.map(|length| START.after(length)), None)
 }
 
-fn message(case: &Case, id: MessageId) -> NewMessage {
+pub(crate) fn message(case: &Case, id: MessageId) -> NewMessage {
     let history = history(case);
     NewMessage {
         id,
@@ -196,7 +214,7 @@ fn message(case: &Case, id: MessageId) -> NewMessage {
 }
 
 /// A name that no other case has, though shrinking tries the same seed again.
-fn name_with_seed(seed: u64) -> MessageId {
+pub(crate) fn name_with_seed(seed: u64) -> MessageId {
     static MADE: AtomicUsize = AtomicUsize::new(0);
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&MADE.fetch_add(1, Ordering::SeqCst).to_be_bytes());
@@ -205,6 +223,6 @@ fn name_with_seed(seed: u64) -> MessageId {
 }
 
 /// Some moment of 2026: durable work counts from the Unix epoch.
-const START: Timestamp = Timestamp::from_secs(1_796_000_000);
-const ROUTE: Route<'static> = Route { method: "POST", path: "/orders" };
+pub(crate) const START: Timestamp = Timestamp::from_secs(1_796_000_000);
+pub(crate) const ROUTE: Route<'static> = Route { method: "POST", path: "/orders" };
 const POLICY: &str = "case";

@@ -1,14 +1,15 @@
 //! One decision code: the live driver, the durable driver and the explained timeline are given the same policy,
 //! the same seed and the same outcomes, and must begin the same attempts, wait the same durations and stop for the
-//! same reason.
+//! same reason. So must the durable driver and the explained timeline where workers die and dead letters are sent again.
 
 mod case;
 mod drivers;
+mod mishaps;
 
 use std::{sync::LazyLock, time::Duration};
 
 use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
-use relent::{Decision, StopReason, Timestamp};
+use relent::{Decision, ErrorClass, Observed, StopReason, Timeline, Timestamp, WaitOrigin};
 
 use case::Case;
 use drivers::Durable;
@@ -22,6 +23,21 @@ struct Course {
     waits: Vec<Duration>,
     /// Why it stopped.
     stop: StopReason,
+}
+
+impl Course {
+    fn of(timeline: &Timeline) -> Self {
+        let steps = &timeline.steps;
+        let waits = steps.iter().filter_map(|step| match step.decision {
+            Decision::Retry(wait) => Some(wait.length),
+            Decision::Stop(_) => None,
+        });
+        Self {
+            attempts: steps.iter().map(|step| (step.began, step.ended)).collect(),
+            waits: waits.collect(),
+            stop: timeline.end.expect("the last outcome of every script is a success"),
+        }
+    }
 }
 
 proptest! {
@@ -42,6 +58,35 @@ proptest! {
         }).collect();
         prop_assert_eq!(recorded, decided, "every wait is recorded with its whole derivation");
     }
+
+    #[test]
+    fn a_life_with_deaths_and_new_cycles_goes_as_it_is_explained(case in case::with_losses()) {
+        let (explained, decided) = mishaps::explained(&case);
+        let (durable, recorded) = mishaps::durable(&case);
+        prop_assert_eq!(durable, explained);
+        prop_assert_eq!(recorded, decided, "every wait is recorded with its whole derivation");
+    }
+}
+
+#[test]
+fn the_lives_reach_what_only_they_can() {
+    let mut runner = TestRunner::deterministic();
+    let (mut poisoned, mut rescued, mut own_faults, mut cycles) = (0, 0, 0, 0);
+    for _ in 0..CASES {
+        let case: Case = case::with_losses().new_tree(&mut runner).expect("a case").current();
+        let timelines = mishaps::timelines(&case);
+        cycles += timelines.len() - 1;
+        poisoned += timelines.iter().filter(|cycle| cycle.end == Some(StopReason::PoisonCrash)).count();
+        for step in timelines.iter().flat_map(|cycle| &cycle.steps) {
+            let Decision::Retry(wait) = step.decision else { continue };
+            rescued += usize::from(step.observed == LOST);
+            own_faults += usize::from(wait.origin == WaitOrigin::OwnFault);
+        }
+    }
+    assert!(
+        poisoned >= 20 && rescued >= 50 && own_faults >= 50 && cycles >= 100,
+        "{poisoned} poisoned, {rescued} rescued, {own_faults} own faults, {cycles} new cycles"
+    );
 }
 
 #[test]
@@ -77,4 +122,5 @@ fn the_cases_reach_every_decision() {
     assert!(waits > 1000 && hints > 100, "{waits} waits, {hints} with a hint");
 }
 
+const LOST: Observed = Observed::Error(ErrorClass::Lost);
 const CASES: u32 = 256;
