@@ -121,3 +121,21 @@ fn content(name: &str, text: Option<&str>, base64: Option<&str>) -> String {
         (None, None) => String::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attempt_whose_end_nobody_saw_is_said_to_be_unknown_and_not_how_long_it_took() {
+        let entry = |json| serde_json::from_value(json).unwrap();
+        let lost = attempt(&entry(serde_json::json!({
+            "attempt": 2, "cycle": 0, "began_at": "2026-11-30T13:45:07Z", "outcome": "unknown",
+        })));
+        assert_eq!(lost, "attempt 2  2026-11-30 13:45:07.000  unknown (nobody saw its end)\n");
+        let timed_out = attempt(&entry(serde_json::json!({
+            "attempt": 1, "cycle": 0, "began_at": "2026-11-30T13:45:07Z", "outcome": "timeout", "took_s": 1.5,
+        })));
+        assert!(timed_out.ends_with("  timeout after 1.5s\n"), "{timed_out}");
+    }
+}
