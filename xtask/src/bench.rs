@@ -8,9 +8,12 @@ pub(crate) fn run(args: &[&str]) -> Result<(), String> {
         ["accept"] => ("relent-tests", "accept"),
         ["deliver"] => ("relent-tests", "deliver"),
         ["ledger"] => ("relent-ledger-sqlite", "accept"),
-        _ => return Err("name a bench: accept, deliver or ledger".into()),
+        [control @ ("breaker" | "budget" | "limits")] => ("relent", *control),
+        _ => return Err("name a bench: accept, deliver, ledger, breaker, budget or limits".into()),
     };
-    cargo(&["build", "--release", "--package", "relent-cli", "--bin", "relent"], &[])?;
+    if package == "relent-tests" {
+        cargo(&["build", "--release", "--package", "relent-cli", "--bin", "relent"], &[])?;
+    }
     cargo(&["bench", "--package", package, "--bench", bench], &[])
 }
 

@@ -3,6 +3,7 @@
 mod bench;
 mod cases;
 mod imports;
+mod loom;
 mod run;
 mod test;
 mod tidy;
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
         ["tables"] => tables(),
         ["bench", rest @ ..] => bench::run(rest),
         ["soak", rest @ ..] => bench::soak(rest),
+        ["loom"] => loom::run(),
         ["cases"] => cases::run(),
         _ => {
             eprint!("{HELP}");
@@ -66,7 +68,9 @@ cargo xtask COMMAND
   test [FILTER]    every test of the workspace, doc tests included; ends with `N passed, N failed, N skipped`
   tidy             the import table, and house rules that a compiler does not know
   tables           write the golden timelines anew
-  bench NAME       `accept`: durable 201s a second; `ledger`: the store alone; `deliver`: deliveries a second
+  bench NAME       `accept`: durable 201s a second; `ledger`: the store alone; `deliver`: deliveries a second;
+                   `breaker`, `budget`, `limits`: what each costs a call, beside its peers
   soak MINUTES     the kill loop, for as long as you like
+  loom             every interleaving of the controls' atomics
   cases            which behaviour cases are cited by which test
 ";

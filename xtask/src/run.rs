@@ -38,6 +38,17 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
 }
 
+/// Where cargo puts what it builds.
+pub(crate) fn target_folder() -> Result<PathBuf, String> {
+    let metadata = cargo_output(&["metadata", "--format-version", "1", "--no-deps"])?;
+    let metadata: serde_json::Value =
+        serde_json::from_str(&metadata).map_err(|error| format!("cargo metadata: {error}"))?;
+    metadata["target_directory"]
+        .as_str()
+        .map(PathBuf::from)
+        .ok_or("cargo metadata names no target folder".into())
+}
+
 /// Every Rust file of the project, with its path from the root.
 pub(crate) fn rust_files() -> Result<Vec<(String, String)>, String> {
     let mut files = Vec::new();
