@@ -124,7 +124,7 @@ pub(crate) fn plain(text: &str) -> String {
 pub(crate) fn plain_block(text: &str, indent: usize) -> String {
     let pad = " ".repeat(indent);
     text.lines().fold(String::new(), |mut out, line| {
-        let _ = writeln!(out, "{pad}{}", plain(line).replace("\\t", "    "));
+        let _ = writeln!(out, "{pad}{}", plain(&line.replace('\t', "    ")));
         out
     })
 }

@@ -65,6 +65,7 @@ impl Explained {
             Some(timeline) => {
                 let _ = writeln!(out, ", seed {}\n\n{timeline}", self.seed);
                 out += hint(timeline.end);
+                out += &beyond_one_call(&self.policy);
             }
             None => {
                 let text = toml::to_string(&PolicyText::from(&self.policy));
@@ -94,6 +95,24 @@ fn read(file: &Path, base: Preset) -> anyhow::Result<Policy> {
     let text = fs::read_to_string(file).map_err(|error| wrong(&error))?;
     let text: PolicyText = toml::from_str(&text).map_err(|error| wrong(&error.to_string().trim_end()))?;
     text.over(base.policy()).map_err(|invalid| wrong(&invalid))
+}
+
+/// What the policy has that calls share: a timeline of one call cannot show it, and must not hide it.
+fn beyond_one_call(policy: &Policy) -> String {
+    let gates = [&policy.admission, &policy.attempt];
+    let shared = [
+        ("its budget", policy.budget.is_some()),
+        ("its breaker", policy.breaker.is_some()),
+        ("its limits", gates.iter().any(|gates| gates.concurrency.is_some() || gates.rate.is_some())),
+    ];
+    let named: Vec<&str> = shared.iter().filter(|(_, there)| *there).map(|(name, _)| *name).collect();
+    match named.as_slice() {
+        [] => String::new(),
+        named => format!(
+            "not shown, since calls share it: {} may refuse an attempt of a call in your process\n",
+            named.join(", ")
+        ),
+    }
 }
 
 /// A stop that surprises people most, explained where it is met.

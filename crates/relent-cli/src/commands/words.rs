@@ -1,7 +1,7 @@
 //! The sentences that the commands say about messages: what a state, a reason and a wait mean to a person.
 
 use relent::Timestamp;
-use relent_core::{Gate, StopReason, WaitOrigin};
+use relent_core::{ErrorClass, Gate, StopReason, WaitOrigin};
 
 use crate::{
     output::{instant, length, plain, relative},
@@ -21,7 +21,14 @@ pub(super) fn state(message: &SummaryView, now: Timestamp) -> String {
         "delivered" => format!("delivered{}", ago(message.ended_at)),
         "dead" => {
             let reason = message.reason.as_deref().unwrap_or("no reason is recorded");
-            format!("dead{}: {}", ago(message.ended_at), self::reason(reason))
+            let blocked = message.last_outcome.as_deref() == Some(ErrorClass::Blocked.name());
+            let why = match StopReason::from_name(reason) {
+                Some(StopReason::Permanent) if blocked => {
+                    format!("{reason} (relent may not dial its address)")
+                }
+                _ => self::reason(reason),
+            };
+            format!("dead{}: {why}", ago(message.ended_at))
         }
         "discarded" => format!("discarded{}: a person took it off the list", ago(message.ended_at)),
         "cancelled" => format!("cancelled{}", ago(message.ended_at)),

@@ -2,7 +2,10 @@
 
 use relent_core::{Observed, StopReason, Wait, WaitOrigin};
 use relent_ledger::{Destination, MessageId, State, Summary, WaitRecord};
-use rusqlite::{Connection, OptionalExtension, Row, types::Type};
+use rusqlite::{
+    Connection, OptionalExtension, Row,
+    types::{Type, ValueRef},
+};
 
 use crate::row::{duration, timestamp};
 
@@ -22,31 +25,54 @@ pub(crate) const WIDTH: usize = 16;
 pub(crate) const FROM: &str = "message LEFT JOIN content ON content.seq = message.seq \
     LEFT JOIN destination ON destination.id = message.destination";
 
-/// Reads a line, but for its wait.
+/// Reads a line, but for its wait. What is spoiled is shown as well as it can be: one bad row must not hide the
+/// others, and whoever is to mend or discard it must see its id.
 pub(crate) fn summary(row: &Row<'_>) -> rusqlite::Result<Placed> {
-    let text = |column| row.get::<_, Option<String>>(column);
-    let time = |column| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.map(timestamp));
-    let url = text(4)?;
-    let detail: String = row.get(15)?;
+    let time = |column| number(row, column).map(timestamp);
+    let count = |column| number(row, column).map_or(u32::MAX, |n| u32::try_from(n).unwrap_or(u32::MAX));
+    let state_name = text(row, 2).unwrap_or_default();
+    let state = State::from_name(&state_name);
+    let url = text(row, 4);
+    let last_detail = match (state, &url) {
+        (None, _) => format!("its state is unreadable: {state_name:?}"),
+        (_, None) => "its content is missing".into(),
+        _ => text(row, 15).unwrap_or_default(),
+    };
     let summary = Summary {
-        id: MessageId::from_bytes(row.get(1)?),
-        state: state(row, 2)?,
-        method: text(3)?.unwrap_or_default(),
-        destination: Destination::new(text(5)?.unwrap_or_default()),
-        policy: text(6)?.unwrap_or_default(),
-        accepted_at: timestamp(row.get(7)?),
-        due_at: time(8)?,
+        id: MessageId::from_bytes(row.get(1).unwrap_or_default()),
+        state: state.unwrap_or(State::Dead),
+        method: text(row, 3).unwrap_or_default(),
+        destination: Destination::new(text(row, 5).unwrap_or_default()),
+        policy: text(row, 6).unwrap_or_default(),
+        accepted_at: time(7).unwrap_or_default(),
+        due_at: time(8),
         wait: None,
-        deadline: time(9)?,
-        ended_at: time(10)?,
-        reason: text(11)?.as_deref().and_then(StopReason::from_name),
-        attempts: row.get(12)?,
-        cycle: row.get(13)?,
-        last_observed: text(14)?.as_deref().and_then(Observed::from_name),
-        last_detail: if url.is_some() { detail } else { "its content is missing".into() },
+        deadline: time(9),
+        ended_at: time(10),
+        reason: text(row, 11).as_deref().and_then(StopReason::from_name),
+        attempts: count(12),
+        cycle: count(13),
+        last_observed: text(row, 14).as_deref().and_then(Observed::from_name),
+        last_detail,
         url: url.unwrap_or_default(),
     };
     Ok((row.get(0)?, summary))
+}
+
+/// A text as well as it can be read; `None` where there is none.
+fn text(row: &Row<'_>, column: usize) -> Option<String> {
+    match row.get_ref(column) {
+        Ok(ValueRef::Text(bytes) | ValueRef::Blob(bytes)) => {
+            Some(String::from_utf8_lossy(bytes).into_owned())
+        }
+        Ok(ValueRef::Integer(number)) => Some(number.to_string()),
+        Ok(ValueRef::Real(number)) => Some(number.to_string()),
+        Ok(ValueRef::Null) | Err(_) => None,
+    }
+}
+
+fn number(row: &Row<'_>, column: usize) -> Option<i64> {
+    row.get(column).unwrap_or_default()
 }
 
 /// Adds the last recorded wait, if the message waits.
@@ -54,9 +80,9 @@ pub(crate) fn add_wait(connection: &Connection, (seq, summary): &mut Placed) -> 
     if summary.state == State::Waiting {
         let last = connection
             .prepare_cached(&format!("SELECT {WAIT} FROM wait WHERE seq = ?1 ORDER BY ordinal DESC LIMIT 1"))?
-            .query_row([*seq], wait_record)
+            .query_row([*seq], |row| Ok(wait_record(row).ok()))
             .optional()?;
-        summary.wait = last.map(|record| record.wait);
+        summary.wait = last.flatten().map(|record| record.wait);
     }
     Ok(())
 }
@@ -78,11 +104,6 @@ pub(crate) fn wait_record(row: &Row<'_>) -> rusqlite::Result<WaitRecord> {
             ceiling: duration(row.get(6)?),
         },
     })
-}
-
-fn state(row: &Row<'_>, column: usize) -> rusqlite::Result<State> {
-    let name: String = row.get(column)?;
-    State::from_name(&name).ok_or_else(|| unknown(column, "state", &name))
 }
 
 /// A stored word that is none of ours.
