@@ -78,6 +78,18 @@ impl<'c> Write<'c> {
         .ok_or_else(|| stale(ticket.id))
     }
 
+    /// The place of the message under a ticket that is not over. Nothing else of the row need be readable.
+    fn place_in_flight(&self, ticket: &Ticket) -> Result<i64, Error> {
+        self.prepare("SELECT seq FROM message WHERE id = ?1 AND epoch = ?2 AND state = 'in_flight'")
+            .and_then(|mut statement| {
+                statement
+                    .query_row(params![ticket.id.to_bytes(), integer(ticket.epoch)], |row| row.get(0))
+                    .optional()
+            })
+            .map_err(sqlite("look up a ticket"))?
+            .ok_or_else(|| stale(ticket.id))
+    }
+
     /// Records a wait after the ones there are.
     fn record_wait(
         &self,

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use bytes::Bytes;
 use relent_core::{StopReason, Timestamp};
 use relent_ledger::{ClaimQuery, Claimed, Claims, Destination, Error, MessageId, State, Ticket, Work};
-use rusqlite::{Connection, Error as Sqlite, ErrorCode, OptionalExtension, Row, params};
+use rusqlite::{Connection, Error as Sqlite, ErrorCode, OptionalExtension, Row, ffi, params};
 
 use super::{Count, Delta, Write};
 use crate::{
@@ -159,8 +159,8 @@ fn number(write: &Write<'_>, destination: &Destination) -> rusqlite::Result<Opti
         .optional()
 }
 
-/// Marks a message as in flight and reads it. `None`: not even its name can be read, so that nobody could
-/// settle it; it is shelved here.
+/// Marks a message as in flight and reads it. `None`: not even a ticket can be made for it, so that nobody
+/// could settle it; it is shelved here.
 fn take(write: &Write<'_>, seq: i64, now: Timestamp) -> rusqlite::Result<Option<Claimed>> {
     let named = write
         .prepare(
@@ -171,7 +171,7 @@ fn take(write: &Write<'_>, seq: i64, now: Timestamp) -> rusqlite::Result<Option<
     let ticket = match named {
         Ok(ticket) => ticket,
         Err(error) if is_unreadable(&error) => {
-            shelve_unnamed(write, seq, now, &error)?;
+            shelve_without_ticket(write, seq, now, &error)?;
             return Ok(None);
         }
         Err(error) => return Err(error),
@@ -187,12 +187,17 @@ fn take(write: &Write<'_>, seq: i64, now: Timestamp) -> rusqlite::Result<Option<
     }
 }
 
-fn shelve_unnamed(write: &Write<'_>, seq: i64, now: Timestamp, error: &Sqlite) -> rusqlite::Result<()> {
+fn shelve_without_ticket(
+    write: &Write<'_>,
+    seq: i64,
+    now: Timestamp,
+    error: &Sqlite,
+) -> rusqlite::Result<()> {
     write
         .execute(
             "UPDATE message SET state = 'dead', due_at = NULL, reason = 'unreadable', ended_at = ?2, \
              last_detail = ?3 WHERE seq = ?1",
-            params![seq, nanos(now), format!("the id cannot be read: {error}")],
+            params![seq, nanos(now), format!("no ticket can be made: {error}")],
         )
         .map(drop)
 }
@@ -200,7 +205,11 @@ fn shelve_unnamed(write: &Write<'_>, seq: i64, now: Timestamp, error: &Sqlite) -
 /// Whether a failure is about one row and says nothing about the others.
 fn is_unreadable(error: &Sqlite) -> bool {
     match error {
-        Sqlite::SqliteFailure(failure, _) => failure.code == ErrorCode::DatabaseCorrupt,
+        // A constraint on types: the row's epoch has come to its end.
+        Sqlite::SqliteFailure(failure, _) => {
+            failure.code == ErrorCode::DatabaseCorrupt
+                || failure.extended_code == ffi::SQLITE_CONSTRAINT_DATATYPE
+        }
         Sqlite::FromSqlConversionFailure(..)
         | Sqlite::IntegralValueOutOfRange(..)
         | Sqlite::InvalidColumnType(..)

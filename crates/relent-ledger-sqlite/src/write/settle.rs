@@ -40,12 +40,12 @@ pub(crate) fn finish(write: &mut Write<'_>, ticket: &Ticket, finish: &Finish) ->
     settle(write, &held, finish).map_err(sqlite("settle a message"))
 }
 
-/// Gives a message to the dead letters as it is.
+/// Gives a message to the dead letters as it is, whatever is spoiled in it.
 pub(crate) fn shelve(write: &mut Write<'_>, ticket: &Ticket, shelve: &Shelve) -> Result<(), Error> {
-    let held = write.in_flight(ticket)?;
+    let seq = write.place_in_flight(ticket)?;
     write
-        .execute("UPDATE message SET last_detail = ?2 WHERE seq = ?1", params![held.seq, shelve.detail])
-        .and_then(|_| bury(write, held.seq, shelve.at, shelve.reason))
+        .execute("UPDATE message SET last_detail = ?2 WHERE seq = ?1", params![seq, shelve.detail])
+        .and_then(|_| bury(write, seq, shelve.at, shelve.reason))
         .map_err(sqlite("shelve a message"))
 }
 

@@ -3,7 +3,7 @@
 use std::{future::Future, pin::pin, task::Context};
 
 use relent_core::StopReason;
-use relent_ledger::{ClaimQuery, Claimed, Destination, Ledger, NewMessage, State, suite::block_on};
+use relent_ledger::{ClaimQuery, Claimed, Destination, Ledger, NewMessage, Shelve, State, suite::block_on};
 use relent_ledger_sqlite::{Options, Synchronous};
 
 use crate::common::{Store, all, at, claim, id, message};
@@ -131,4 +131,42 @@ fn a_row_whose_name_cannot_be_read_is_shelved_and_the_others_come() {
         assert_eq!(tally.dead.get(StopReason::Unreadable.name()), Some(&1));
         assert_eq!((tally.count(State::InFlight), tally.count(State::Dead)), (2, 1));
     });
+}
+
+/// An epoch that cannot be counted on makes no ticket either.
+#[test]
+fn a_row_whose_epoch_is_spoiled_is_shelved_and_the_others_come() {
+    for epoch in [i64::MAX, -5, i64::MIN] {
+        let store = Store::new();
+        let ledger = &store.ledger;
+        block_on(async {
+            for number in 1..=3 {
+                let _ = ledger.accept(message(number)).await.unwrap();
+            }
+            store.beside().execute("UPDATE message SET epoch = ?1 WHERE seq = 2", [epoch]).unwrap();
+            let claimed = claim(ledger, at(1)).await;
+            assert_eq!(claimed.iter().map(|ticket| ticket.id).collect::<Vec<_>>(), [1, 3].map(id), "{epoch}");
+            let tally = ledger.tally().await.unwrap();
+            assert_eq!(tally.dead.get(StopReason::Unreadable.name()), Some(&1), "{epoch}");
+            assert_eq!((tally.count(State::InFlight), tally.count(State::Dead)), (2, 1), "{epoch}");
+        });
+    }
+}
+
+#[test]
+fn whatever_number_is_spoiled_the_message_can_be_shelved() {
+    for spoil in ["attempts = -1", "attempts = 4294967301", "cycle = -1", "open_attempt = -1"] {
+        let store = Store::new();
+        let ledger = &store.ledger;
+        block_on(async {
+            let _ = ledger.accept(message(1)).await.unwrap();
+            store.beside().execute(&format!("UPDATE message SET {spoil}"), []).unwrap();
+            let claimed = ledger.claim(all(at(1))).await.unwrap().claimed;
+            let [Claimed::Unreadable(ticket, what)] = &claimed[..] else { panic!("{spoil}: {claimed:?}") };
+            let shelve = Shelve { at: at(2), reason: StopReason::Unreadable, detail: what.clone() };
+            ledger.shelve(ticket, shelve).await.unwrap();
+            let tally = ledger.tally().await.unwrap();
+            assert_eq!((tally.count(State::InFlight), tally.count(State::Dead)), (0, 1), "{spoil}");
+        });
+    }
 }
