@@ -9,6 +9,7 @@ use crate::{error::sqlite, open, read::on_one_state};
 
 mod count;
 mod rules;
+mod words;
 
 /// Checks the store in `path` (its folder or its database), reading only: beside a server that is using it, or
 /// one that nobody uses.
@@ -26,6 +27,7 @@ pub(crate) fn audit(connection: &Connection) -> Result<Audit, Error> {
         let mut findings = rules::integrity(connection)?;
         let counted = count::count(connection, &mut findings)?;
         rules::check(connection, &counted, &mut findings)?;
+        words::check(connection, &mut findings)?;
         findings.sort_by_key(|finding| finding.rule);
         Ok(Audit { counted, findings })
     })

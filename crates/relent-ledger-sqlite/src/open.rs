@@ -167,7 +167,7 @@ fn prepare(connection: &mut Connection, now: Timestamp) -> Result<(), Error> {
         .map_err(sqlite("open the database"))?;
     if found == 0 {
         transaction
-            .execute_batch(include_str!("schema.sql"))
+            .execute_batch(SCHEMA)
             .and_then(|()| transaction.pragma_update(None, "application_id", APPLICATION))
             .and_then(|()| transaction.pragma_update(None, "user_version", VERSION))
             .map_err(sqlite("make the schema"))?;
@@ -211,6 +211,9 @@ const FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(NO_MUTEX);
 
 /// "RLNT".
 const APPLICATION: i32 = 0x524c_4e54;
+
+/// What a store is made of.
+pub(crate) const SCHEMA: &str = include_str!("schema.sql");
 
 /// The version of `schema.sql`.
 const VERSION: i32 = 1;

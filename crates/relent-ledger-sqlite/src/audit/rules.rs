@@ -1,21 +1,40 @@
 //! The rules, each as the question that finds what breaks it.
 
+use std::collections::BTreeSet;
+
 use relent_ledger::{Finding, MessageId, Rule, Tally};
-use rusqlite::Connection;
+use rusqlite::{Connection, Row};
 
 use crate::{
+    open::SCHEMA,
     read::kept,
     row::{Stored, verify_history},
 };
 
-/// What SQLite itself finds wrong with the file.
+/// What SQLite itself finds wrong with the file, and what of the schema is not there.
 pub(super) fn integrity(connection: &Connection) -> rusqlite::Result<Vec<Finding>> {
     let mut statement = connection.prepare("PRAGMA integrity_check")?;
     let lines = statement.query_map([], |row| row.get::<_, String>(0))?;
-    lines
-        .filter(|line| !matches!(line, Ok(line) if line == "ok"))
+    let faults = lines.filter(|line| !matches!(line, Ok(line) if line == "ok"));
+    let there = schema(connection)?;
+    let missing = schema(&whole()?)?.into_iter().filter(|wanted| !there.contains(wanted));
+    faults
+        .chain(missing.map(|what| Ok(format!("the {what} is missing"))))
         .map(|line| Ok(Finding { rule: Rule::Integrity, id: None, detail: line? }))
         .collect()
+}
+
+/// A store with nothing in it.
+fn whole() -> rusqlite::Result<Connection> {
+    let connection = Connection::open_in_memory()?;
+    connection.execute_batch(SCHEMA)?;
+    Ok(connection)
+}
+
+/// The tables and indexes that there are, by kind and name.
+fn schema(connection: &Connection) -> rusqlite::Result<BTreeSet<String>> {
+    let mut statement = connection.prepare("SELECT type || ' ' || name FROM sqlite_schema")?;
+    statement.query_map([], |row| row.get(0))?.collect()
 }
 
 /// Everything else.
@@ -27,7 +46,7 @@ pub(super) fn check(
     let kept = kept(connection)?;
     sums(counted, &kept, findings);
     for question in QUESTIONS {
-        ask(connection, question, findings)?;
+        ask(connection, question, |_| Ok(true), findings)?;
     }
     sums_of_content(connection, findings)
 }
@@ -59,17 +78,26 @@ fn sums(counted: &Tally, kept: &Tally, findings: &mut Vec<Finding>) {
 
 /// A rule, what is wrong in words, and the query for what breaks it: the id, if one can be told, and a number
 /// that helps to find the row.
-struct Question {
-    rule: Rule,
-    wrong: &'static str,
-    sql: &'static str,
+pub(super) struct Question {
+    pub(super) rule: Rule,
+    pub(super) wrong: &'static str,
+    pub(super) sql: &'static str,
 }
 
-fn ask(connection: &Connection, question: &Question, findings: &mut Vec<Finding>) -> rusqlite::Result<()> {
+/// Reports the rows of the answer that are `wrong`, the first of them one by one.
+pub(super) fn ask(
+    connection: &Connection,
+    question: &Question,
+    wrong: impl Fn(&Row<'_>) -> rusqlite::Result<bool>,
+    findings: &mut Vec<Finding>,
+) -> rusqlite::Result<()> {
     let mut statement = connection.prepare(question.sql)?;
     let mut rows = statement.query([])?;
     let mut found = 0_u64;
     while let Some(row) = rows.next()? {
+        if !wrong(row)? {
+            continue;
+        }
         found += 1;
         if found > SHOWN {
             continue;
@@ -165,6 +193,24 @@ const QUESTIONS: &[Question] = &[
               ON message.seq = attempt.seq WHERE attempt.cycle > message.cycle",
     },
     Question {
+        rule: Rule::Attempts,
+        wrong: "the message's attempts or cycles are no count",
+        sql: "SELECT id, seq FROM message NOT INDEXED \
+              WHERE attempts NOT BETWEEN 0 AND 4294967295 OR cycle NOT BETWEEN 0 AND 4294967295",
+    },
+    Question {
+        rule: Rule::Attempts,
+        wrong: "the attempt's cycle is no count",
+        sql: "SELECT message.id, attempt.number FROM attempt LEFT JOIN message NOT INDEXED \
+              ON message.seq = attempt.seq WHERE attempt.cycle NOT BETWEEN 0 AND 4294967295",
+    },
+    Question {
+        rule: Rule::Waits,
+        wrong: "the wait does not follow any count of attempts",
+        sql: "SELECT message.id, wait.ordinal FROM wait LEFT JOIN message NOT INDEXED \
+              ON message.seq = wait.seq WHERE wait.after_attempt NOT BETWEEN 0 AND 4294967295",
+    },
+    Question {
         rule: Rule::Waits,
         wrong: "wait without a message",
         sql: "SELECT NULL, seq FROM wait WHERE seq NOT IN (SELECT seq FROM message NOT INDEXED)",
@@ -218,5 +264,10 @@ const QUESTIONS: &[Question] = &[
         rule: Rule::Ends,
         wrong: "the message is in flight without a ticket",
         sql: "SELECT id, seq FROM message NOT INDEXED WHERE state = 'in_flight' AND epoch < 1",
+    },
+    Question {
+        rule: Rule::Ends,
+        wrong: "the message's epoch is below zero or at its end, so that it can have no ticket",
+        sql: "SELECT id, seq FROM message NOT INDEXED WHERE epoch < 0 OR epoch = 9223372036854775807",
     },
 ];

@@ -146,6 +146,55 @@ fn an_index_that_lost_its_entries_is_found() {
 }
 
 #[test]
+fn a_number_out_of_its_range_is_found() {
+    for epoch in [-1, i64::MIN, i64::MAX] {
+        assert_eq!(broken_by(&format!("UPDATE message SET epoch = {epoch} WHERE seq = 4")), [Rule::Ends]);
+    }
+    for number in [-1, 1_i64 << 32] {
+        for column in ["cycle", "attempts"] {
+            let plant = format!("UPDATE message SET {column} = {number} WHERE seq = 4");
+            assert_eq!(broken_by(&plant), [Rule::Attempts], "{plant}");
+        }
+        let plant = format!("UPDATE attempt SET cycle = {number} WHERE seq = 1");
+        assert_eq!(broken_by(&plant), [Rule::Attempts], "{plant}");
+        let plant = format!("UPDATE wait SET after_attempt = {number} WHERE seq = 4");
+        assert_eq!(broken_by(&plant), [Rule::Waits], "{plant}");
+    }
+}
+
+#[test]
+fn a_word_that_nobody_knows_is_found() {
+    for (table, column, rule) in [
+        ("message", "last_observed", Rule::Attempts),
+        ("attempt", "observed", Rule::Attempts),
+        ("wait", "origin", Rule::Waits),
+    ] {
+        for word in ["'nonsense'", "''", "CAST(x'ff' AS TEXT)"] {
+            let plant = format!("UPDATE {table} SET {column} = {word} WHERE seq IN (1, 4)");
+            assert_eq!(broken_by(&plant), [rule], "{plant}");
+        }
+    }
+    for (table, column) in [("message", "last_detail"), ("attempt", "detail")] {
+        let plant = format!("UPDATE {table} SET {column} = CAST(x'ff' AS TEXT) WHERE seq = 1");
+        assert_eq!(broken_by(&plant), [Rule::Attempts], "{plant}");
+    }
+}
+
+#[test]
+fn a_missing_index_is_found() {
+    for index in [
+        "message_id",
+        "message_due",
+        "message_due_by_destination",
+        "message_state",
+        "message_open",
+        "message_dead",
+    ] {
+        assert_eq!(broken_by(&format!("DROP INDEX {index}")), [Rule::Integrity], "{index}");
+    }
+}
+
+#[test]
 fn a_finding_names_its_message() {
     let store = furnished();
     store.beside().execute("UPDATE content SET body = x'00' WHERE seq = 4", []).unwrap();
