@@ -52,7 +52,7 @@ impl Guard {
 }
 
 /// Where packets to this address end: the IPv4 address inside an IPv6 one, or the address itself.
-fn destination(address: IpAddr) -> IpAddr {
+pub(crate) fn destination(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
         IpAddr::V6(v6) => special::embedded_v4(v6).map_or(address, IpAddr::V4),

@@ -14,6 +14,7 @@ use std::{
 use http::Uri;
 use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
 use hyper_util::rt::TokioIo;
+use ipnet::IpNet;
 use relent::{DurationText, ErrorClass};
 use relent_tower::http::classify;
 use rustls::ClientConfig;
@@ -21,7 +22,7 @@ use tokio::{net::TcpStream, time::timeout};
 use tower_service::Service;
 
 use super::{fault::ConnectFailure, resolve::Resolve};
-use crate::guard::Guard;
+use crate::guard::{self, Guard};
 
 type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
 
@@ -202,10 +203,9 @@ fn blocked_text(host: &str, address: IpAddr) -> String {
         Ok(_) => address.to_string(),
         Err(_) => format!("{address}, an address of {host},"),
     };
-    let bits = if address.is_ipv4() { 32 } else { 128 };
-    format!(
-        "{named} may not be dialled because it is not public (to allow it: --allow-target {address}/{bits})"
-    )
+    // The IPv4 address inside an IPv6 one: the guard heeds no other range for mere notations of it.
+    let allowed = IpNet::from(guard::destination(address));
+    format!("{named} may not be dialled because it is not public (to allow it: --allow-target {allowed})")
 }
 
 /// Enough for every real answer; a thousand addresses would leave none of them the time to answer.

@@ -67,6 +67,18 @@ async fn what_is_blocked_is_named_with_the_flag_that_would_allow_it() {
 }
 
 #[tokio::test]
+async fn of_an_ipv4_address_inside_an_ipv6_one_the_flag_names_the_inner_which_allows_it() {
+    let client = client_with(guarded_by(Guard::default()));
+    let allowed = allowing("127.0.0.1/32");
+    for inside in ["::ffff:127.0.0.1", "::ffff:7f00:1", "::127.0.0.1", "64:ff9b::127.0.0.1", "2002:7f00:1::"]
+    {
+        let answered = post(&client, &format!("http://[{inside}]:9/")).await;
+        assert_failed(&answered, ErrorClass::Blocked, &["(to allow it: --allow-target 127.0.0.1/32)"]);
+        assert!(allowed.allows(inside.parse().unwrap()), "{inside}");
+    }
+}
+
+#[tokio::test]
 async fn a_name_that_resolves_to_something_else_the_second_time_is_judged_again() {
     // Rebinding. The allowed 127.0.0.2 stands for a public address; 127.0.0.1 is not allowed.
     let receiver = Receiver::start_at([0, 0, 0, 0].into(), |_, mut peer| async move {
