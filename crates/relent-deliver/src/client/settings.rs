@@ -26,7 +26,8 @@ pub struct ClientSettings {
     /// How long an unused connection is kept: 4 s. Servers close theirs after 5 s and more, and a request that
     /// meets a closing connection may or may not have been read.
     pub idle_timeout: Duration,
-    /// Unused connections kept for one host: 8. With 0 each request has its own.
+    /// Unused connections kept for one host: 2, so that many hosts do not use up the process's files. With 0
+    /// each request has its own.
     pub max_idle_per_host: usize,
     /// A file of certificates (PEM) that are trusted as roots, beside those of Mozilla.
     pub extra_roots: Option<PathBuf>,
@@ -42,7 +43,7 @@ impl Default for ClientSettings {
             max_headers: 128,
             connect_timeout: Duration::from_secs(5),
             idle_timeout: Duration::from_secs(4),
-            max_idle_per_host: 8,
+            max_idle_per_host: 2,
             extra_roots: None,
         }
     }
