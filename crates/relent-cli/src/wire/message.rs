@@ -266,9 +266,13 @@ fn redact((name, value): (String, String)) -> (String, String) {
 fn is_credential(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let known = ["authorization", "cookie", "proxy-authorization"].contains(&name.as_str());
-    let looks_so = ["-token", "-key", "-signature"].iter().any(|end| name.ends_with(end));
-    known || (looks_so && name != "idempotency-key")
+    let speaks_of_one = SECRET_WORDS.iter().any(|word| name.contains(word));
+    known || speaks_of_one || (name.ends_with("-key") && name != "idempotency-key")
 }
+
+/// Words for a secret, wherever in a header's name they stand. One shown is worse than a harmless one hidden.
+const SECRET_WORDS: [&str; 8] =
+    ["secret", "password", "passwd", "apikey", "api-key", "signature", "token", "credential"];
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
 fn is_false(value: &bool) -> bool {
@@ -291,9 +295,18 @@ mod tests {
             ("X-Api-Key", true),
             ("x-auth-token", true),
             ("Webhook-Signature", true),
+            ("X-Signature-256", true),
+            ("Client-Secret", true),
+            ("X-Password-Hash", true),
+            ("X-Passwd", true),
+            ("ApiKey", true),
+            ("X-Api-Key-Id", true),
+            ("Token", true),
+            ("x-tokens", true),
+            ("X-Amz-Credential", true),
             ("Idempotency-Key", false),
             ("content-type", false),
-            ("x-tokens", false),
+            ("x-keyboard", false),
         ] {
             let shown = redact((name.to_owned(), "value".to_owned())).1;
             assert_eq!(shown, if secret { "REDACTED" } else { "value" }, "{name}");
