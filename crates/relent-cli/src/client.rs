@@ -132,7 +132,7 @@ impl Client {
             return Err(Failure::Token { server: self.server.clone(), from: self.token.from.to_string() });
         }
         match serde_json::from_slice(&body) {
-            Ok(problem) => Err(Failure::Refused { status: head.status, problem: Box::new(problem) }),
+            Ok(problem) => Err(Failure::Refused { problem: Box::new(problem) }),
             Err(_) => Err(odd(format!("it answered {} without saying why", head.status))),
         }
     }

@@ -2,8 +2,6 @@
 
 use std::{error::Error, fmt};
 
-use http::StatusCode;
-
 use crate::{output::plain, wire::ProblemView};
 
 /// A request that came to nothing.
@@ -15,8 +13,8 @@ pub(crate) enum Failure {
     CutOff { server: String, source: Box<dyn Error + Send + Sync> },
     /// The token is not the server's.
     Token { server: String, from: String },
-    /// The server said no, and why.
-    Refused { status: StatusCode, problem: Box<ProblemView> },
+    /// The server said no, why, and what to do.
+    Refused { problem: Box<ProblemView> },
     /// What answered does not speak this API.
     Odd { server: String, what: String },
 }
@@ -39,7 +37,7 @@ impl fmt::Display for Failure {
                 "the server at {server} refused the token from {from}; name its data folder with --data, or give \
                  its token in RELENT_TOKEN"
             ),
-            Self::Refused { status, problem } => refused(f, *status, problem),
+            Self::Refused { problem } => refused(f, problem),
             Self::Odd { server, what } => {
                 write!(f, "{server} does not answer like a relent server: {}; check --server", plain(what))
             }
@@ -56,14 +54,28 @@ impl Error for Failure {
     }
 }
 
-fn refused(f: &mut fmt::Formatter<'_>, status: StatusCode, problem: &ProblemView) -> fmt::Result {
+fn refused(f: &mut fmt::Formatter<'_>, problem: &ProblemView) -> fmt::Result {
     let detail = plain(problem.detail.trim_end_matches('.'));
     match &problem.field {
-        Some(field) if !detail.contains(field.as_str()) => write!(f, "{}: {detail}", plain(field))?,
-        _ => f.write_str(&detail)?,
+        Some(field) if !detail.contains(field.as_str()) => write!(f, "{}: {detail}", plain(field)),
+        _ => f.write_str(&detail),
     }
-    match status {
-        StatusCode::SERVICE_UNAVAILABLE => f.write_str("; nothing was stored, try again later"),
-        _ => Ok(()),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_to_do_is_said_once_in_the_words_of_the_server() {
+        let problem = serde_json::json!({
+            "type": "urn:relent:problem:store-full",
+            "title": "store full",
+            "status": 503,
+            "detail": "the store is full; nothing was stored, come back later",
+        });
+        let problem = Box::new(serde_json::from_value(problem).unwrap());
+        let said = Failure::Refused { problem }.to_string();
+        assert_eq!(said, "the store is full; nothing was stored, come back later");
     }
 }

@@ -64,7 +64,7 @@ async fn one(
     let (method, path) = request(id);
     match client.ask(method, &path).await {
         Ok(answer) => Ok(Outcome::Done(answer.read()?)),
-        Err(Failure::Refused { problem, .. }) => Ok(Outcome::Refused { id: id.to_owned(), error: *problem }),
+        Err(Failure::Refused { problem }) => Ok(Outcome::Refused { id: id.to_owned(), error: *problem }),
         Err(failure) => Err(failure.into()),
     }
 }
