@@ -1,4 +1,5 @@
-//! One commit for many requests, each of which can fail alone.
+//! One commit for many requests, each of which can fail alone; but a full disk or a failed write undoes the whole
+//! commit, and then every request of it fails and may be made again.
 
 use std::sync::Arc;
 

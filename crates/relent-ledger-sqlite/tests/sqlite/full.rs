@@ -55,7 +55,9 @@ fn of_many_at_once_those_that_are_answered_are_there_and_the_others_are_not() {
         }
         assert_eq!(there, answer.is_ok(), "message {number}");
     }
-    assert!((1..16).contains(&accepted), "{accepted} fitted");
+    // A full disk undoes the whole commit, and with it the requests that would have fitted: how many are let in
+    // depends on how they gathered, down to none. Not all of them can be.
+    assert!(accepted < 16, "all fitted, so nothing was full");
     assert_eq!(block_on(ledger.tally()).unwrap().accepted, accepted);
     assert!(block_on(ledger.audit()).unwrap().is_sound());
 }
