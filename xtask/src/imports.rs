@@ -51,6 +51,7 @@ const TABLE: &[Row] = &[
             "hyper-util",
             "ipnet",
             "prometheus-client",
+            "rlimit",
             "serde",
             "serde_json",
             "serde_path_to_error",

@@ -4,7 +4,7 @@ mod host;
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command};
 
-use host::{Host, exchange, serve, serve_on};
+use host::{Host, exchange, serve, serve_after, serve_on};
 use serde_json::json;
 
 struct Ended {
@@ -156,6 +156,16 @@ fn what_is_doubtful_is_said_at_the_start() {
         matches!(unheeded[..], [line] if line.starts_with("policies.a.budget is not applied")),
         "{warnings:?}"
     );
+}
+
+#[test]
+fn as_many_files_as_allowed_may_be_open_and_few_are_warned_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let host = Host::launch(serve_after("ulimit -Sn 256; ulimit -Hn 1000", folder.path()), folder.path());
+    let lines = host.log_lines();
+    let warning = lines.iter().find(|line| line["level"] == "WARN").unwrap_or_else(|| panic!("{lines:?}"));
+    assert!(warning["message"].as_str().unwrap().starts_with("few open files"), "{warning}");
+    assert_eq!(warning["allowed"], 1000, "{warning}");
 }
 
 #[test]

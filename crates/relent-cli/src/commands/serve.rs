@@ -30,6 +30,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     }
     logs::init(settings.log, &settings.log_level)?;
     warn_of(&settings)?;
+    raise_open_files();
     let mut signals = Signals::new().context("signals cannot be listened for")?;
     let mut server = Server::start(&settings, token()?).await?;
     // Both arms may be dropped: a signal stays with its stream, a failure with its task.
@@ -100,3 +101,20 @@ impl Signals {
         }
     }
 }
+
+/// Every destination has connections of its own, and each is an open file: with the usual soft limit of 1024 a few
+/// hundred slow ones would leave none for the store and the API.
+fn raise_open_files() {
+    match rlimit::increase_nofile_limit(u64::MAX) {
+        Ok(allowed) if allowed < ENOUGH_FILES => warn!(
+            allowed,
+            "few open files are allowed, and each connection is one: raise the hard limit (ulimit -Hn) to \
+             {ENOUGH_FILES} or more"
+        ),
+        Ok(_) => {}
+        Err(error) => warn!(%error, "the limit of open files cannot be raised"),
+    }
+}
+
+/// Below it, deliveries to many destinations at once may run out.
+const ENOUGH_FILES: u64 = 4096;

@@ -56,6 +56,18 @@ pub(crate) fn serve_as_it_is(data: &Path, listen: &str) -> Command {
     command
 }
 
+/// A server in a process that a shell has prepared so.
+pub(crate) fn serve_after(preparation: &str, folder: &Path) -> Command {
+    let server = serve(&folder.join("data"));
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(format!("{preparation}; exec \"$0\" \"$@\""));
+    command.arg(server.get_program()).args(server.get_args()).stdin(Stdio::null());
+    for (name, _) in server.get_envs() {
+        command.env_remove(name);
+    }
+    command
+}
+
 impl Host {
     /// A server on a folder of its own.
     pub(crate) fn start() -> Self {
