@@ -81,6 +81,27 @@ fn a_second_signal_ends_at_once() {
 }
 
 #[test]
+fn a_terminal_that_goes_away_drains_the_server() {
+    let mut host = Host::start();
+    host.signal("HUP");
+    let ended = host.ended();
+    assert!(ended.success(), "{ended} (run these tests without nohup): {}", host.log());
+    assert!(host.log().contains("SIGHUP"), "{}", host.log());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_server_that_was_to_ignore_its_terminal_outlives_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut host = Host::launch(host::serve_after("trap '' HUP", folder.path()), folder.path());
+    host.signal("HUP");
+    host.signal("TERM");
+    let ended = host.ended();
+    // Were SIGHUP heard, one of the two would be the second signal, which ends at once.
+    assert!(ended.success() && !host.log().contains("SIGHUP"), "{ended}: {}", host.log());
+}
+
+#[test]
 fn an_idle_connection_does_not_hold_the_end() {
     let mut host = Host::start();
     let mut idle = TcpStream::connect(&host.address).unwrap();

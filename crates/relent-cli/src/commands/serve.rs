@@ -1,6 +1,6 @@
 //! `relent serve`.
 
-use std::{env, io::Write as _};
+use std::{env, fs, io::Write as _};
 
 use anyhow::Context as _;
 use tracing::{info, warn};
@@ -83,23 +83,49 @@ fn warn_of(settings: &Settings) -> anyhow::Result<()> {
 struct Signals {
     terminate: tokio::signal::unix::Signal,
     interrupt: tokio::signal::unix::Signal,
+    /// The terminal went away. None if the process is to outlive it (`nohup`).
+    hangup: Option<tokio::signal::unix::Signal>,
 }
 
 impl Signals {
     /// From now on they do not end the process by themselves.
     fn new() -> std::io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+        let hangup = match is_hangup_ignored() {
+            true => None,
+            false => Some(signal(SignalKind::hangup())?),
+        };
+        let (terminate, interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        Ok(Self { terminate, interrupt, hangup })
     }
 
     /// The next one's name.
     async fn next(&mut self) -> &'static str {
-        // Both arms may be dropped: a signal that came stays with its stream.
+        let hung_up = async {
+            match &mut self.hangup {
+                Some(hangup) => hangup.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        // All arms may be dropped: a signal that came stays with its stream.
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
             _ = self.interrupt.recv() => "SIGINT",
+            _ = hung_up => "SIGHUP",
         }
     }
+}
+
+/// Whether whoever started the process had it ignore SIGHUP, which listening for it would undo. Only Linux tells;
+/// elsewhere it is taken not to be.
+fn is_hangup_ignored() -> bool {
+    fs::read_to_string("/proc/self/status").is_ok_and(|status| ignores_hangup(&status))
+}
+
+/// `SigIgn` is a hexadecimal mask, in which signal 1, SIGHUP, is the lowest bit.
+fn ignores_hangup(status: &str) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
 }
 
 /// Every destination has connections of its own, and each is an open file: with the usual soft limit of 1024 a few
