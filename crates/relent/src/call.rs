@@ -279,7 +279,7 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
         }
         self.waits = self.waits.saturating_add(1);
         self.waited = self.waited.saturating_add(wait.length);
-        self.tell(now, || Event::Waiting { next: self.attempts.saturating_add(1), wait });
+        self.tell(now, || Event::Waiting { next: self.attempts.saturating_add(1), after: verdict, wait });
         Decision::Retry(wait)
     }
 

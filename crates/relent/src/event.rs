@@ -104,6 +104,8 @@ pub enum Event<'a> {
     Waiting {
         /// Which attempt, counted from 1.
         next: u32,
+        /// What the attempt before it came to: the reason for the retry.
+        after: Verdict,
         /// How long, who asked for it, and how it came about.
         wait: Wait,
     },

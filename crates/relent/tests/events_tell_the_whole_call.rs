@@ -48,7 +48,9 @@ impl Observe for Diary {
             Event::AttemptEnded { number, verdict, took } => {
                 format!("{number} {} {took:?}", meaning(verdict))
             }
-            Event::Waiting { next, wait } => format!("{next} {:?} {}", wait.length, wait.origin.name()),
+            Event::Waiting { next, after, wait } => {
+                format!("{next} {} {:?} {}", meaning(after), wait.length, wait.origin.name())
+            }
             Event::Refused { stage, refusal } => format!("{} {}", stage.name(), refusal.by.name()),
             Event::BreakerChanged(change) => format!("{} {}", change.from.name(), change.to.name()),
             Event::BudgetChanged(lending) => format!("{lending:?}"),
@@ -94,10 +96,10 @@ fn a_call_is_told_from_its_beginning_to_its_end_with_what_was_really_waited() {
             "0ns call_began outermost",
             "0ns attempt_began 1",
             "1s attempt_ended 1 failure 1s",
-            "1s waiting 2 1s backoff",
+            "1s waiting 2 failure 1s backoff",
             "2s attempt_began 2",
             "2s attempt_ended 2 failure 0ns",
-            "2s waiting 3 60s server",
+            "2s waiting 3 failure 60s server",
             "62s attempt_began 3",
             "62s attempt_ended 3 success 0ns",
             "62s call_ended succeeded 3 62s",

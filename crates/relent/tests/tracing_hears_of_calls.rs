@@ -76,7 +76,7 @@ fn a_recovered_retry_is_no_failed_call_and_nothing_to_wake_anybody() {
             r#"DEBUG call_began dependency="users" nesting="outermost""#,
             r#"DEBUG attempt_began dependency="users" attempt=1 timeout=3600.0"#,
             r#"DEBUG attempt_ended dependency="users" attempt=1 error.type="unavailable" duration=1.0"#,
-            r#"DEBUG waiting dependency="users" attempt=2 wait=1.0 origin="backoff""#,
+            r#"DEBUG waiting dependency="users" attempt=2 error.type="unavailable" wait=1.0 origin="backoff""#,
             r#"DEBUG attempt_began dependency="users" attempt=2 timeout=3600.0"#,
             r#"DEBUG attempt_ended dependency="users" attempt=2 duration=0.0"#,
             r#"DEBUG call_ended dependency="users" reason="succeeded" attempts=2 duration=2.0 waited=1.0"#,

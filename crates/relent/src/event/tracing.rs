@@ -45,9 +45,9 @@ impl Observe for Tracing {
                 let (error, duration) = (error_type(verdict), seconds(took));
                 debug!(target: "relent", dependency, call, attempt = number, error.type = error, duration, "{name}");
             }
-            Event::Waiting { next, wait } => {
-                let (length, origin) = (seconds(wait.length), wait.origin.name());
-                debug!(target: "relent", dependency, call, attempt = next, wait = length, origin, "{name}");
+            Event::Waiting { next, after, wait } => {
+                let (error, length, origin) = (error_type(after), seconds(wait.length), wait.origin.name());
+                debug!(target: "relent", dependency, call, attempt = next, error.type = error, wait = length, origin, "{name}");
             }
             Event::Refused { stage, refusal } => {
                 let (stage, gate, advised) = (stage.name(), refusal.by.name(), seconds(refusal.advised));
