@@ -35,6 +35,7 @@ const TABLE: &[Row] = &[
             "webpki-roots",
         ],
     ),
+    ("relent-probe", &["relent"], &["bytes", "http", "httparse", "httpdate", "sha2", "tokio"]),
     (
         "relent-cli",
         &["relent", "relent-core", "relent-deliver", "relent-ledger", "relent-ledger-sqlite"],
