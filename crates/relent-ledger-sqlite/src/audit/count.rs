@@ -2,7 +2,7 @@
 
 use relent_core::StopReason;
 use relent_ledger::{Finding, Rule, State, Tally};
-use rusqlite::Connection;
+use rusqlite::{Connection, Row, types::ValueRef};
 
 use crate::row::timestamp;
 
@@ -41,8 +41,17 @@ pub(super) fn count(connection: &Connection, findings: &mut Vec<Finding>) -> rus
     Ok(tally)
 }
 
+/// Names and how often each stands. What is no text, or no UTF-8, is shown as well as it can be: a spoiled name is
+/// a finding, not the end of the audit.
 fn groups(connection: &Connection, sql: &str) -> rusqlite::Result<Vec<(String, u64)>> {
-    connection.prepare(sql)?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+    let group = |row: &Row<'_>| {
+        let name = match row.get_ref(0)? {
+            ValueRef::Text(text) | ValueRef::Blob(text) => String::from_utf8_lossy(text).into_owned(),
+            other => format!("{other:?}"),
+        };
+        Ok((name, row.get(1)?))
+    };
+    connection.prepare(sql)?.query_map([], group)?.collect()
 }
 
 fn oldest(connection: &Connection, sql: &str) -> rusqlite::Result<Option<relent_core::Timestamp>> {

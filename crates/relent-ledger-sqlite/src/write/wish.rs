@@ -14,15 +14,24 @@ use crate::{
 struct Found {
     seq: i64,
     state: State,
+    numbers: Result<Numbers, String>,
+    reason: Option<String>,
+}
+
+/// What a new cycle counts on from. A row in which it is spoiled can still be discarded or cancelled.
+struct Numbers {
     cycle: u32,
     attempts: u32,
-    reason: Option<String>,
 }
 
 /// Sends a dead letter again. An attempt that its last cycle left open is nobody's to conclude any more.
 pub(crate) fn redrive(write: &mut Write<'_>, id: MessageId, redrive: &Redrive) -> Result<Settled, Error> {
     let Some(found) = find(write, id)? else { return Ok(Settled::NotFound) };
-    if found.state != State::Dead || found.cycle != redrive.seen_cycle {
+    if found.state != State::Dead {
+        return Ok(Settled::Refused(found.state));
+    }
+    let numbers = found.numbers.as_ref().map_err(|what| corrupt(format!("{id}: {what}")))?;
+    if numbers.cycle != redrive.seen_cycle {
         return Ok(Settled::Refused(found.state));
     }
     leave_the_dead(write, &found, State::Waiting)?;
@@ -40,7 +49,7 @@ pub(crate) fn redrive(write: &mut Write<'_>, id: MessageId, redrive: &Redrive) -
         )
         .and_then(|_| {
             let wait = Wait::exactly(core::time::Duration::ZERO, WaitOrigin::Redrive);
-            write.record_wait(found.seq, redrive.at, found.attempts, &wait)
+            write.record_wait(found.seq, redrive.at, numbers.attempts, &wait)
         })
         .map_err(sqlite("redrive a dead letter"))?;
     Ok(Settled::Done)
@@ -73,15 +82,20 @@ fn find(write: &Write<'_>, id: MessageId) -> Result<Option<Found>, Error> {
             statement
                 .query_row([id.to_bytes()], |row| {
                     let state: String = row.get(1)?;
-                    Ok((row.get(0)?, state, row.get(2)?, row.get(3)?, row.get(4)?))
+                    let number = |index, name| {
+                        row.get(index).map_err(|_| format!("its {name} is no number; it can be discarded"))
+                    };
+                    let numbers = number(2, "cycle")
+                        .and_then(|cycle| number(3, "attempts").map(|attempts| Numbers { cycle, attempts }));
+                    Ok((row.get(0)?, state, numbers, row.get(4)?))
                 })
                 .optional()
         })
         .map_err(sqlite("look up a message"))?;
-    let Some((seq, state, cycle, attempts, reason)) = row else { return Ok(None) };
+    let Some((seq, state, numbers, reason)) = row else { return Ok(None) };
     let state =
         State::from_name(&state).ok_or_else(|| corrupt(format!("{id}: no state is called {state:?}")))?;
-    Ok(Some(Found { seq, state, cycle, attempts, reason }))
+    Ok(Some(Found { seq, state, numbers, reason }))
 }
 
 fn leave_the_dead(write: &mut Write<'_>, found: &Found, to: State) -> Result<(), Error> {

@@ -7,6 +7,7 @@ mod full;
 mod group;
 mod model;
 mod open;
+mod spoiled;
 
 #[path = "../common/mod.rs"]
 mod common;
