@@ -188,8 +188,12 @@ pub(super) fn submission(text: SubmissionText, headers: &HeaderMap) -> Result<Su
 }
 
 fn key(said: Option<String>, headers: &HeaderMap) -> Result<Option<String>, Problem> {
-    let Some(value) = headers.get(IDEMPOTENCY_KEY) else { return Ok(said) };
+    let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
+    let Some(value) = values.next() else { return Ok(said) };
     let wrong = |why| Err(Problem::invalid("Idempotency-Key", why));
+    if values.next().is_some() {
+        return wrong("Idempotency-Key is there more than once; send one");
+    }
     let Ok(value) = value.to_str() else { return wrong("Idempotency-Key must be visible ASCII characters") };
     // The draft (draft-ietf-httpapi-idempotency-key-header) writes it in quotes; most clients do not.
     let value = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(value);
@@ -317,6 +321,9 @@ mod tests {
         assert_eq!(key(None, &header("\"a\"")), Ok(said("a")));
         assert_eq!(key(said("a"), &header("a")), Ok(said("a")));
         assert!(key(said("b"), &header("a")).is_err());
+        let mut twice = header("a");
+        twice.append(IDEMPOTENCY_KEY, "a".parse().unwrap());
+        assert!(key(None, &twice).is_err());
     }
 
     #[tokio::test(start_paused = true)]

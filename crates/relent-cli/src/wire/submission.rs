@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt};
 
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
-    de::{MapAccess, SeqAccess, Visitor},
+    de::{self, MapAccess, SeqAccess, Visitor},
 };
 
 /// A message as its sender writes it. Everything but the URL may be left out; an unknown field is refused,
@@ -42,8 +42,36 @@ pub(crate) struct SubmissionText {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) repeat: Option<String>,
     /// The sender's own labels.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "distinct", skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) labels: BTreeMap<String, String>,
+}
+
+/// A map in which no name stands twice: of two values one would be lost without a word.
+fn distinct<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {
+    deserializer.deserialize_map(LabelVisitor)
+}
+
+struct LabelVisitor;
+
+impl<'de> Visitor<'de> for LabelVisitor {
+    type Value = BTreeMap<String, String>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of strings")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+        let mut labels = BTreeMap::new();
+        while let Some((name, value)) = entries.next_entry::<String, String>()? {
+            if labels.contains_key(&name) {
+                return Err(de::Error::custom(format_args!(
+                    "the label {name:?} is there twice; send it once"
+                )));
+            }
+            labels.insert(name, value);
+        }
+        Ok(labels)
+    }
 }
 
 /// Headers in order. Read from an object whose values are strings or arrays of strings, or from an array of
@@ -122,6 +150,14 @@ mod tests {
         for wrong in [r#""a: 1""#, "7", r#"{"a": 1}"#, r#"[["a"]]"#, r#"[["a", "1", "2"]]"#] {
             assert!(serde_json::from_str::<HeaderList>(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_label_that_is_there_twice_is_refused() {
+        let said = |text| serde_json::from_str::<SubmissionText>(text);
+        let error = said(r#"{"url": "http://a/", "labels": {"a": "1", "b": "2", "a": "1"}}"#).unwrap_err();
+        assert!(error.to_string().contains("the label \"a\" is there twice"), "{error}");
+        assert_eq!(said(r#"{"url": "http://a/", "labels": {"a": "1", "b": "2"}}"#).unwrap().labels.len(), 2);
     }
 
     #[test]
