@@ -89,6 +89,34 @@ fn a_dead_letter_is_listed_redriven_and_discarded() {
 }
 
 #[test]
+fn a_log_is_shown_in_stretches_and_says_when_it_goes_further_back() {
+    let (host, receiver) = (Host::start(), Receiver::answering(422));
+    let id = host.submit(&json!({"url": receiver.url()}));
+    for cycle in 1..=2 {
+        host.wait_for(&id, "dead");
+        host.ask("POST", &format!("/v1/dead/{id}/redrive"), "").expect(200);
+        eventually("it is dead again", || {
+            let message = host.get(&format!("/v1/messages/{id}"));
+            (message["state"] == "dead" && message["cycle"] == cycle).then_some(())
+        });
+    }
+    let shown = |query: &str| {
+        let message = host.get(&format!("/v1/dead/{id}{query}"));
+        let numbers = |field: &str, name: &str| -> Vec<u64> {
+            message[field].as_array().unwrap().iter().map(|entry| entry[name].as_u64().unwrap()).collect()
+        };
+        assert_eq!(message["attempts"], 3, "the total is the whole log's");
+        (numbers("log", "attempt"), numbers("waits", "after_attempt"), message["older"] == json!(true))
+    };
+    assert_eq!(shown(""), (vec![1, 2, 3], vec![1, 2], false));
+    assert_eq!(shown("?attempts=2"), (vec![2, 3], vec![2], true));
+    assert_eq!(shown("?attempts=2&before=2"), (vec![1], vec![1], false));
+    assert_eq!(shown("?attempts=0"), (vec![], vec![], true));
+    let problem = host.ask("GET", &format!("/v1/messages/{id}?attempts=251"), "").problem(422);
+    assert_eq!(problem["field"], "attempts");
+}
+
+#[test]
 fn what_the_state_does_not_allow_is_refused_and_the_state_is_said() {
     let host = Host::start();
     let id = host.submit_for_later();

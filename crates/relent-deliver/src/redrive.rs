@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use bytes::Bytes;
 use relent::{Deadlines, History, Policy, Timestamp};
-use relent_ledger::{Ledger, Message, MessageId, Redrive, Settled, State};
+use relent_ledger::{Ledger, Message, MessageId, Redrive, Settled, State, Stretch};
 
 use crate::{Policies, UnknownPolicy};
 
@@ -29,7 +29,7 @@ pub async fn redrive(
     id: MessageId,
     now: Timestamp,
 ) -> Result<Settled, RedriveError> {
-    let Some(message) = ledger.message(id).await.map_err(RedriveError::Ledger)? else {
+    let Some(message) = ledger.message(id, Stretch::NONE).await.map_err(RedriveError::Ledger)? else {
         return Ok(Settled::NotFound);
     };
     if message.summary.state != State::Dead {

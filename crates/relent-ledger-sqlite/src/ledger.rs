@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use relent_core::Timestamp;
 use relent_ledger::{
     Accepted, Audit, ClaimQuery, Claims, Error, ErrorKind, Finish, Ledger, ListQuery, Message, MessageId,
-    NewMessage, Page, Redrive, Settled, Shelve, Summary, Tally, Ticket,
+    NewMessage, Page, Redrive, Settled, Shelve, Stretch, Summary, Tally, Ticket,
 };
 use rusqlite::Connection;
 use tokio::sync::{mpsc, watch};
@@ -171,12 +171,17 @@ impl Ledger for SqliteLedger {
         self.write(move |write| write::cancel(write, id, at)).await
     }
 
-    async fn message(&self, id: MessageId) -> Result<Option<Message>, Error> {
-        self.read(move |connection| read::message(connection, id).map_err(sqlite("read a message"))).await
+    async fn message(&self, id: MessageId, log: Stretch) -> Result<Option<Message>, Error> {
+        self.read(move |connection| read::message(connection, id, log).map_err(sqlite("read a message")))
+            .await
     }
 
     async fn list(&self, query: ListQuery) -> Result<Page<Summary>, Error> {
         self.read(move |connection| read::list(connection, &query).map_err(sqlite("list messages"))).await
+    }
+
+    async fn room(&self) -> Result<(), Error> {
+        self.write(write::room).await
     }
 
     async fn tally(&self) -> Result<Tally, Error> {

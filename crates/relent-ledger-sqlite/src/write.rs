@@ -14,7 +14,7 @@ use crate::{
     error::sqlite,
     row::{integer, length, nanos},
 };
-pub(crate) use accept::{accept, replay};
+pub(crate) use accept::{accept, replay, room};
 pub(crate) use claim::{claim, recover, release};
 pub(crate) use delta::{Count, Delta};
 pub(crate) use settle::{begin_attempt, finish, shelve};

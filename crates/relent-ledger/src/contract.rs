@@ -6,7 +6,9 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use relent_core::{Idempotency, Observed, Settlement, StopReason, Timestamp};
 
-use crate::{Audit, Destination, Error, ListQuery, Message, MessageId, Page, Request, State, Summary, Tally};
+use crate::{
+    Audit, Destination, Error, ListQuery, Message, MessageId, Page, Request, State, Stretch, Summary, Tally,
+};
 
 /// A durable store of messages.
 ///
@@ -92,11 +94,21 @@ pub trait Ledger: Send + Sync + 'static {
     /// Stops a message that is waiting or held. One in flight is not stopped.
     async fn cancel(&self, id: MessageId, at: Timestamp) -> Result<Settled, Error>;
 
-    /// A message with its attempts and waits.
-    async fn message(&self, id: MessageId) -> Result<Option<Message>, Error>;
+    /// A message with a stretch of its attempts and waits.
+    ///
+    /// - Of the log it reads no more than the stretch says, the newest first, and says whether there is more.
+    async fn message(&self, id: MessageId, log: Stretch) -> Result<Option<Message>, Error>;
 
     /// A page of messages, newest first, stable while others come and go.
     async fn list(&self, query: ListQuery) -> Result<Page<Summary>, Error>;
+
+    /// Whether a small message could be accepted now: its way to the disk, with nothing left behind.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Full`](crate::ErrorKind::Full) if there is no room, and whatever else
+    /// [`Ledger::accept`] would fail with.
+    async fn room(&self) -> Result<(), Error>;
 
     /// Counts, kept as the store goes: reading them costs the same at any size.
     async fn tally(&self) -> Result<Tally, Error>;

@@ -24,4 +24,6 @@ pub use contract::{
 };
 pub use error::{Error, ErrorKind};
 pub use message::{Destination, MessageId, ParseIdError, Request, State};
-pub use read::{Attempt, AttemptRecord, Cursor, ListQuery, Message, Page, Summary, Tally, WaitRecord};
+pub use read::{
+    Attempt, AttemptRecord, Cursor, ListQuery, Message, Older, Page, Stretch, Summary, Tally, WaitRecord,
+};

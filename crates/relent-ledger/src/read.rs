@@ -59,10 +59,57 @@ pub struct Message {
     pub labels: BTreeMap<String, String>,
     /// The decision state, as bytes.
     pub history: Bytes,
-    /// Every attempt, in order, across all cycles.
+    /// Attempts, in order, across all cycles: as many as were asked for.
     pub attempts: Vec<Attempt>,
-    /// Every wait, in order, across all cycles.
+    /// The waits among and after those attempts, in order. Before the first attempt belong those that came before
+    /// it.
     pub waits: Vec<WaitRecord>,
+    /// Whether anything older stands in the log than what is shown.
+    pub older: Older,
+}
+
+/// Which part of a message's log is to be read. A message that is tried for days under a patient policy has
+/// thousands of attempts with an answer each; nobody who wants to know its state should read them all.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Stretch {
+    /// Attempts with a number below this; the newest if `None`.
+    pub before: Option<u32>,
+    /// No more attempts than this, and no more than [`Stretch::WAITS`] waits for each and for what came before
+    /// the first: the newest.
+    pub limit: u32,
+}
+
+/// Whether a log goes further back.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Older {
+    /// There are older attempts or waits.
+    More,
+    /// What is shown begins with the message.
+    Nothing,
+}
+
+impl Stretch {
+    /// The whole log.
+    pub const ALL: Self = Self { before: None, limit: u32::MAX };
+
+    /// Nothing of the log.
+    pub const NONE: Self = Self { before: None, limit: 0 };
+
+    /// How many waits may be shown for each attempt: one follows it, and a shut gate adds its own.
+    pub const WAITS: u32 = 8;
+
+    /// The newest attempts.
+    pub const fn newest(limit: u32) -> Self {
+        Self { before: None, limit }
+    }
+
+    /// No more waits than this.
+    pub const fn most_waits(self) -> u32 {
+        match self.limit {
+            0 => 0,
+            limit => limit.saturating_add(1).saturating_mul(Self::WAITS),
+        }
+    }
 }
 
 /// One attempt in a message's log.

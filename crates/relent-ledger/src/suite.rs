@@ -158,6 +158,7 @@ checks! { $
         a_message_that_is_not_there_is_not_found
     }
     list {
+        a_log_is_read_in_stretches
         a_list_is_newest_first
         a_list_shows_only_the_states_asked_for
         pages_are_stable_while_others_come_and_go

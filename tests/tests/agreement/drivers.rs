@@ -20,7 +20,7 @@ use relent_deliver::{
     Answered, AttemptEnded, Deliverer, Ended, Limits, Observe, Outbound, Policies, Transport,
 };
 use relent_ledger::{
-    Accepted, Destination, Ledger, Message, MessageId, NewMessage, Request, State, Truncated,
+    Accepted, Destination, Ledger, Message, MessageId, NewMessage, Request, State, Stretch, Truncated,
 };
 use relent_ledger_sqlite::{Options, SqliteLedger, Synchronous};
 use tempfile::TempDir;
@@ -114,7 +114,7 @@ impl Durable {
         let time = tokio::task::spawn_local(pass(clock));
         deliverer.run(ended.0.notified()).await;
         time.abort();
-        self.ledger.message(id).await.expect("the store answers").expect("the message is there")
+        self.ledger.message(id, Stretch::ALL).await.expect("the store answers").expect("the message is there")
     }
 }
 

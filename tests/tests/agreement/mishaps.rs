@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use relent::{Clock, Decision, ManualClock, StopReason, Timeline, Timestamp, Wait, WaitOrigin, timeline};
 use relent_deliver::{Deliverer, Limits, redrive};
-use relent_ledger::{Accepted, Ledger, Message, MessageId, Settled, State};
+use relent_ledger::{Accepted, Ledger, Message, MessageId, Settled, State, Stretch};
 use relent_ledger_sqlite::{Options, SqliteLedger, Synchronous};
 use tempfile::TempDir;
 use tokio::{runtime::Builder, task::LocalSet};
@@ -139,7 +139,11 @@ impl<'c> Shop<'c> {
     }
 
     async fn message(&self) -> Message {
-        self.ledger().message(self.id).await.expect("the store answers").expect("the message is there")
+        self.ledger()
+            .message(self.id, Stretch::ALL)
+            .await
+            .expect("the store answers")
+            .expect("the message is there")
     }
 
     /// Works until the message ends or the script has the worker die; then nothing of the worker is left.

@@ -98,6 +98,12 @@ pub(crate) struct PageArgs {
 pub(crate) struct ShowArgs {
     /// The message.
     pub(crate) id: String,
+    /// No more attempts than this, the newest; at most 250.
+    #[arg(long, value_name = "N")]
+    pub(crate) attempts: Option<u32>,
+    /// Only attempts with a number below this.
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) before: Option<u32>,
     /// How to reach the server.
     #[command(flatten)]
     pub(crate) client: ClientArgs,

@@ -23,7 +23,11 @@ pub(crate) async fn run(args: ShowArgs) -> anyhow::Result<Exit> {
 /// Shows the message in the collection `path`.
 pub(super) async fn show(args: ShowArgs, path: &str) -> anyhow::Result<Exit> {
     let id = id(&args.id)?;
-    let answer = Client::new(&args.client)?.ask(Method::GET, &format!("{path}/{id}")).await?;
+    let parameters = [("attempts", args.attempts), ("before", args.before)];
+    let given = parameters.iter().filter_map(|(name, value)| value.map(|value| format!("{name}={value}")));
+    let query = given.collect::<Vec<_>>().join("&");
+    let path = if query.is_empty() { format!("{path}/{id}") } else { format!("{path}/{id}?{query}") };
+    let answer = Client::new(&args.client)?.ask(Method::GET, &path).await?;
     match args.client.json {
         true => print(&answer.line())?,
         false => print(&describe(&answer.read()?, UnixClock::new().now()))?,
@@ -43,8 +47,14 @@ fn describe(message: &MessageView, now: Timestamp) -> String {
     }
     out += &content("body", message.body.body.as_deref(), message.body.body_base64.as_deref());
     let _ = writeln!(out);
-    if message.log.is_empty() {
+    if message.summary.attempts == 0 {
         let _ = writeln!(out, "not tried yet");
+    }
+    if message.older {
+        let _ = match message.log.first() {
+            Some(first) => writeln!(out, "(the log goes further back: --before {})", first.attempt),
+            None => writeln!(out, "(the log is not shown)"),
+        };
     }
     out += &waits_after(message, 0, now);
     for entry in &message.log {

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use relent_core::{ErrorClass, Observed, Wait};
-use relent_ledger::{Attempt, Message, Summary, Truncated, WaitRecord};
+use relent_ledger::{Attempt, Message, Older, Summary, Truncated, WaitRecord};
 use serde::{Deserialize, Serialize};
 
 use super::{At, Name, Seconds};
@@ -71,10 +71,13 @@ pub(crate) struct MessageView {
     pub(crate) body: Content,
     /// The sender's own labels.
     pub(crate) labels: BTreeMap<String, String>,
-    /// Every attempt, in order, across all cycles.
+    /// The newest attempts, or those that were asked for, in order, across all cycles.
     pub(crate) log: Vec<LogEntry>,
-    /// Every wait, in order, across all cycles.
+    /// The waits among and after them, in order.
     pub(crate) waits: Vec<WaitView>,
+    /// Whether the log goes further back than this.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) older: bool,
 }
 
 /// The body of a message: text where it is UTF-8, otherwise base64; neither if it is empty.
@@ -188,6 +191,7 @@ impl From<Message> for MessageView {
             labels: message.labels,
             log: message.attempts.into_iter().map(LogEntry::from).collect(),
             waits: message.waits.iter().map(WaitView::from).collect(),
+            older: message.older == Older::More,
         }
     }
 }

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use relent::Timestamp;
 use relent_ledger::{
     Accepted, Audit, ClaimQuery, Claims, Error, ErrorKind, Finish, Ledger, ListQuery, Message, MessageId,
-    NewMessage, Page, Redrive, Settled, Shelve, Summary, Tally, Ticket,
+    NewMessage, Page, Redrive, Settled, Shelve, Stretch, Summary, Tally, Ticket,
 };
 
 /// What the driver asks of a store.
@@ -112,12 +112,16 @@ impl Ledger for Faulty {
         self.inner.cancel(id, at).await
     }
 
-    async fn message(&self, id: MessageId) -> Result<Option<Message>, Error> {
-        self.inner.message(id).await
+    async fn message(&self, id: MessageId, log: Stretch) -> Result<Option<Message>, Error> {
+        self.inner.message(id, log).await
     }
 
     async fn list(&self, query: ListQuery) -> Result<Page<Summary>, Error> {
         self.inner.list(query).await
+    }
+
+    async fn room(&self) -> Result<(), Error> {
+        self.inner.room().await
     }
 
     async fn tally(&self) -> Result<Tally, Error> {

@@ -20,7 +20,7 @@ use relent_deliver::{
     AttemptEnded, Deliverer, Ended, IntakeLimits, Limits, Observe, Policies, RunReport, Submission,
     UnknownPolicy, prepare,
 };
-use relent_ledger::{Accepted, Ledger, Message, MessageId, NewMessage, State};
+use relent_ledger::{Accepted, Ledger, Message, MessageId, NewMessage, State, Stretch};
 use relent_ledger_sqlite::{Options, SqliteLedger};
 use tokio::{
     sync::{oneshot, watch},
@@ -239,7 +239,7 @@ impl World {
     }
 
     pub async fn message(&self, id: MessageId) -> Message {
-        soon(self.ledger().message(id)).await.expect("readable").expect("it is there")
+        soon(self.ledger().message(id, Stretch::ALL)).await.expect("readable").expect("it is there")
     }
 
     pub async fn history(&self, id: MessageId) -> History {

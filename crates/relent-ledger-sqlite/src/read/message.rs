@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use relent_core::{Idempotency, Observed};
-use relent_ledger::{Attempt, AttemptRecord, Message, MessageId, Request, Truncated, WaitRecord};
+use relent_ledger::{
+    Attempt, AttemptRecord, Message, MessageId, Older, Request, Stretch, Truncated, WaitRecord,
+};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::{
@@ -11,8 +13,12 @@ use super::{
 };
 use crate::row::{Stored, duration, timestamp, verify_history};
 
-/// A message with its attempts and waits.
-pub(crate) fn message(connection: &Connection, id: MessageId) -> rusqlite::Result<Option<Message>> {
+/// A message with a stretch of its attempts and waits.
+pub(crate) fn message(
+    connection: &Connection,
+    id: MessageId,
+    log: Stretch,
+) -> rusqlite::Result<Option<Message>> {
     on_one_state(connection, || {
         let found = connection
             .prepare_cached(&format!(
@@ -27,11 +33,16 @@ pub(crate) fn message(connection: &Connection, id: MessageId) -> rusqlite::Resul
         if let Err(what) = verify_history(&history, history_sum) {
             placed.1.last_detail = what;
         }
-        complete(connection, placed, history.into()).map(Some)
+        complete(connection, placed, history.into(), log).map(Some)
     })
 }
 
-fn complete(connection: &Connection, placed: Placed, history: Bytes) -> rusqlite::Result<Message> {
+fn complete(
+    connection: &Connection,
+    placed: Placed,
+    history: Bytes,
+    log: Stretch,
+) -> rusqlite::Result<Message> {
     let (seq, mut summary) = placed;
     let stored = stored(connection, seq)?;
     let (key, repeat) = match &stored {
@@ -59,16 +70,8 @@ fn complete(connection: &Connection, placed: Placed, history: Bytes) -> rusqlite
             summary.last_detail = what;
         }
     }
-    Ok(Message {
-        summary,
-        request,
-        key,
-        repeat,
-        labels,
-        history,
-        attempts: attempts(connection, seq)?,
-        waits: waits(connection, seq)?,
-    })
+    let (attempts, waits, older) = stretch(connection, seq, log)?;
+    Ok(Message { summary, request, key, repeat, labels, history, attempts, waits, older })
 }
 
 fn stored(connection: &Connection, seq: i64) -> rusqlite::Result<Option<Stored>> {
@@ -82,14 +85,39 @@ fn stored(connection: &Connection, seq: i64) -> rusqlite::Result<Option<Stored>>
         .optional()
 }
 
-fn attempts(connection: &Connection, seq: i64) -> rusqlite::Result<Vec<Attempt>> {
-    connection
+/// A stretch of the log. One row more than is wanted is read, which tells whether there are more.
+fn stretch(
+    connection: &Connection,
+    seq: i64,
+    log: Stretch,
+) -> rusqlite::Result<(Vec<Attempt>, Vec<WaitRecord>, Older)> {
+    let before = log.before.unwrap_or(u32::MAX);
+    let mut attempts: Vec<Attempt> = connection
         .prepare_cached(
             "SELECT number, cycle, began_at, took, observed, detail, response, truncated \
-             FROM attempt WHERE seq = ?1 ORDER BY number",
+             FROM attempt WHERE seq = ?1 AND number < ?2 ORDER BY number DESC LIMIT ?3",
         )?
-        .query_map([seq], attempt)?
-        .collect()
+        .query_map((seq, before, i64::from(log.limit) + 1), attempt)?
+        .collect::<Result<_, _>>()?;
+    let cut_attempts = in_order(&mut attempts, log.limit);
+    let first = if cut_attempts { attempts.first().map_or(before, |attempt| attempt.number) } else { 0 };
+    let mut waits: Vec<WaitRecord> = connection
+        .prepare_cached(&format!(
+            "SELECT {WAIT} FROM wait WHERE seq = ?1 AND after_attempt >= ?2 AND after_attempt < ?3 \
+             ORDER BY ordinal DESC LIMIT ?4"
+        ))?
+        .query_map((seq, first, before, i64::from(log.most_waits()) + 1), wait_record)?
+        .collect::<Result<_, _>>()?;
+    let cut_waits = in_order(&mut waits, log.most_waits());
+    Ok((attempts, waits, if cut_attempts || cut_waits { Older::More } else { Older::Nothing }))
+}
+
+/// Turns what was read newest first into its order, without what is more than wanted. Whether anything was.
+fn in_order<T>(newest_first: &mut Vec<T>, most: u32) -> bool {
+    let cut = newest_first.len() > most as usize;
+    newest_first.truncate(most as usize);
+    newest_first.reverse();
+    cut
 }
 
 fn attempt(row: &Row<'_>) -> rusqlite::Result<Attempt> {
@@ -104,11 +132,4 @@ fn attempt(row: &Row<'_>) -> rusqlite::Result<Attempt> {
         }),
     };
     Ok(Attempt { number: row.get(0)?, cycle: row.get(1)?, began_at: timestamp(row.get(2)?), end })
-}
-
-fn waits(connection: &Connection, seq: i64) -> rusqlite::Result<Vec<WaitRecord>> {
-    connection
-        .prepare_cached(&format!("SELECT {WAIT} FROM wait WHERE seq = ?1 ORDER BY ordinal"))?
-        .query_map([seq], wait_record)?
-        .collect()
 }

@@ -30,6 +30,16 @@ pub(crate) fn accept(
     Ok(Accepted::New)
 }
 
+/// Takes the pages of a small message and gives them back: a disk with no room for them refuses this too.
+pub(crate) fn room(write: &mut Write<'_>) -> Result<(), Error> {
+    let name = "-".repeat(ROOM);
+    write
+        .execute("INSERT INTO destination (name) VALUES (?1)", [&name])
+        .and_then(|_| write.execute("DELETE FROM destination WHERE name = ?1", [&name]))
+        .map(drop)
+        .map_err(sqlite("make room for a message"))
+}
+
 /// What was accepted with this key before.
 pub(crate) fn replay(write: &Write<'_>, key: &str, fingerprint: [u8; 32]) -> Result<Option<Accepted>, Error> {
     let known = first_of(write, key).map_err(sqlite("look up an idempotency key"))?;
@@ -123,3 +133,6 @@ fn destination(write: &Write<'_>, name: &str) -> rusqlite::Result<i64> {
         None => write.prepare("INSERT INTO destination (name) VALUES (?1)")?.insert([name]),
     }
 }
+
+/// Bytes of a message's rows, more than any page has left over.
+const ROOM: usize = 8 * 1024;

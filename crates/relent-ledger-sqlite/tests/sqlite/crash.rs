@@ -10,7 +10,7 @@ use std::{
 
 use bytes::Bytes;
 use relent_core::Settlement;
-use relent_ledger::{Finish, Ledger, MessageId, State, suite::block_on};
+use relent_ledger::{Finish, Ledger, MessageId, State, Stretch, suite::block_on};
 use relent_ledger_sqlite::{Options, SqliteLedger, audit_file};
 
 use crate::common::{Store, at, claim, id, left_behind, message};
@@ -62,7 +62,10 @@ fn check(folder: &tempfile::TempDir, answered: &HashSet<MessageId>) {
     assert!(audit.is_sound(), "{:?}", audit.findings);
     assert_eq!(audit.counted.count(State::InFlight), 0);
     for id in answered {
-        assert!(block_on(ledger.message(*id)).unwrap().is_some(), "{id} was answered and is gone");
+        assert!(
+            block_on(ledger.message(*id, Stretch::NONE)).unwrap().is_some(),
+            "{id} was answered and is gone"
+        );
     }
 }
 
@@ -79,7 +82,8 @@ fn a_settlement_that_was_answered_is_there_after_the_crash_and_one_that_was_not_
         ledger.finish(&tickets[0], ack).await.unwrap();
         let folder = left_behind(store.folder.path());
         let after = SqliteLedger::open(folder.path(), Options::default(), at(9)).unwrap();
-        let state = async |number| after.message(id(number)).await.unwrap().unwrap().summary.state;
+        let state =
+            async |number| after.message(id(number), Stretch::ALL).await.unwrap().unwrap().summary.state;
         assert_eq!((state(1).await, state(2).await), (State::Delivered, State::Waiting));
         assert_eq!(claim(&after, at(9)).await.len(), 1);
     });

@@ -1,7 +1,7 @@
 //! A full disk refuses and loses nothing.
 
 use bytes::Bytes;
-use relent_ledger::{ErrorKind, Ledger, NewMessage, Request, State, suite::block_on};
+use relent_ledger::{ErrorKind, Ledger, NewMessage, Request, State, Stretch, suite::block_on};
 use relent_ledger_sqlite::Options;
 
 use crate::common::{Store, at, claim, id, message};
@@ -25,8 +25,12 @@ fn a_full_store_refuses_what_does_not_fit_and_keeps_what_was_answered() {
             assert!(number < 100, "the limit does nothing");
         };
         assert_eq!(refused.kind(), ErrorKind::Full, "{refused}");
+        while ledger.accept(message(1000 + number)).await.is_ok() {
+            number += 1;
+        }
+        assert_eq!(ledger.room().await.unwrap_err().kind(), ErrorKind::Full);
         assert!(number > 3, "something fitted");
-        assert_eq!(ledger.message(id(number)).await.unwrap(), None);
+        assert_eq!(ledger.message(id(number), Stretch::ALL).await.unwrap(), None);
         let audit = ledger.audit().await.unwrap();
         assert!(audit.is_sound(), "{:?}", audit.findings);
         assert_eq!(ledger.tally().await.unwrap().accepted, u64::from(number));
@@ -48,7 +52,7 @@ fn of_many_at_once_those_that_are_answered_are_there_and_the_others_are_not() {
     });
     let mut accepted = 0;
     for (number, answer) in answers {
-        let there = block_on(ledger.message(id(number))).unwrap().is_some();
+        let there = block_on(ledger.message(id(number), Stretch::ALL)).unwrap().is_some();
         match answer {
             Ok(_) => accepted += 1,
             Err(ref error) => assert_eq!(error.kind(), ErrorKind::Full, "{error}"),

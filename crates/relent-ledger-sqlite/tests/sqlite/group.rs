@@ -7,7 +7,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use relent_ledger::{Accepted, Ledger, suite::block_on};
+use relent_ledger::{Accepted, Ledger, Stretch, suite::block_on};
 
 use crate::common::{Store, id, message};
 
@@ -30,7 +30,7 @@ fn requests_that_wait_together_share_a_commit() {
     }
     let shared = commits(store.ledger.path()) - before;
     assert!((1..=2).contains(&shared), "{shared} commits for {REQUESTS} requests that waited together");
-    assert!(block_on(store.ledger.message(id(REQUESTS - 1))).unwrap().is_some());
+    assert!(block_on(store.ledger.message(id(REQUESTS - 1), Stretch::NONE)).unwrap().is_some());
 }
 
 #[test]

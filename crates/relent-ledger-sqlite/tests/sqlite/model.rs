@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use relent_core::{Gate, Observed, Settlement, StopReason, Timestamp, Wait, WaitOrigin};
 use relent_ledger::{
     AttemptEnd, ClaimQuery, Claimed, Destination, Finish, Ledger, ListQuery, NewMessage, Redrive, Shelve,
-    State, Ticket, Truncated,
+    State, Stretch, Ticket, Truncated,
     suite::{Fixture, MemoryLedger, block_on},
 };
 use relent_ledger_sqlite::{Options, Synchronous};
@@ -177,8 +177,8 @@ fn end(number: u32) -> AttemptEnd {
 fn same(store: &Store, memory: &MemoryLedger) -> Result<(), TestCaseError> {
     let ledger = &store.ledger;
     for number in 0..12 {
-        let on_disk = block_on(ledger.message(id(number))).unwrap();
-        prop_assert_eq!(on_disk, block_on(memory.message(id(number))).unwrap());
+        let on_disk = block_on(ledger.message(id(number), Stretch::ALL)).unwrap();
+        prop_assert_eq!(on_disk, block_on(memory.message(id(number), Stretch::ALL)).unwrap());
     }
     let states = State::ALL.map(|state| vec![state]).into_iter();
     for states in states.chain([vec![], vec![State::Dead, State::Waiting]]) {

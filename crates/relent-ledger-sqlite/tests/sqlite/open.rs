@@ -2,7 +2,7 @@
 
 use std::error::Error as _;
 
-use relent_ledger::{ErrorKind, Ledger, suite::block_on};
+use relent_ledger::{ErrorKind, Ledger, Stretch, suite::block_on};
 use relent_ledger_sqlite::{Options, SqliteLedger, audit_file};
 use rusqlite::Connection;
 
@@ -35,7 +35,7 @@ fn a_store_can_be_opened_again_once_it_is_closed_or_dropped() {
     let dropped = SqliteLedger::open(folder.path(), Options::default(), at(1)).unwrap();
     drop(dropped);
     let opened = SqliteLedger::open(folder.path(), Options::default(), at(2)).unwrap();
-    assert!(block_on(opened.message(id(1))).unwrap().is_some());
+    assert!(block_on(opened.message(id(1), Stretch::ALL)).unwrap().is_some());
 }
 
 #[test]

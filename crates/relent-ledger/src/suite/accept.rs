@@ -5,7 +5,7 @@ use std::time::Duration;
 use relent_core::{Wait, WaitOrigin};
 
 use super::{Fixture, words::*};
-use crate::{Accepted, ErrorKind, Ledger, NewMessage, State};
+use crate::{Accepted, ErrorKind, Ledger, NewMessage, State, Stretch};
 
 pub(super) async fn what_is_accepted_is_read_back_as_it_was_sent<F: Fixture>(fixture: F) {
     let ledger = fixture.ledger();
@@ -34,7 +34,7 @@ fn keyed(number: u8, key: &str, fingerprint: u8) -> NewMessage {
 pub(super) async fn the_same_key_with_the_same_fingerprint_is_a_replay<F: Fixture>(mut fixture: F) {
     let first = accept(fixture.ledger(), keyed(1, "order-1", 7)).await;
     assert_eq!(fixture.ledger().accept(keyed(2, "order-1", 7)).await.unwrap(), Accepted::Replayed(first));
-    assert_eq!(fixture.ledger().message(id(2)).await.unwrap(), None, "nothing is stored");
+    assert_eq!(fixture.ledger().message(id(2), Stretch::NONE).await.unwrap(), None, "nothing is stored");
     assert_eq!(fixture.ledger().tally().await.unwrap().accepted, 1);
     fixture.crash(at(1)).await;
     assert_eq!(fixture.ledger().accept(keyed(3, "order-1", 7)).await.unwrap(), Accepted::Replayed(first));
@@ -44,7 +44,7 @@ pub(super) async fn the_same_key_with_another_fingerprint_is_a_conflict<F: Fixtu
     let ledger = fixture.ledger();
     let first = accept(ledger, keyed(1, "order-1", 7)).await;
     assert_eq!(ledger.accept(keyed(2, "order-1", 8)).await.unwrap(), Accepted::Conflict(first));
-    assert_eq!(ledger.message(id(2)).await.unwrap(), None, "nothing is stored");
+    assert_eq!(ledger.message(id(2), Stretch::NONE).await.unwrap(), None, "nothing is stored");
     assert_eq!(read(ledger, first).await.request, message(1).request);
     assert_eq!(ledger.tally().await.unwrap().accepted, 1);
 }

@@ -1,9 +1,37 @@
 //! Rules of lists.
 
-use relent_core::{Settlement, WaitOrigin};
+use relent_core::{Settlement, Wait, WaitOrigin};
 
 use super::{Fixture, words::*};
-use crate::{Ledger, ListQuery, MessageId, State};
+use crate::{Ledger, ListQuery, MessageId, Older, State, Stretch};
+
+pub(super) async fn a_log_is_read_in_stretches<F: Fixture>(fixture: F) {
+    let ledger = fixture.ledger();
+    let id = accept(ledger, message(1)).await;
+    let again = Settlement::Retry { wait: Wait::NONE };
+    for number in 1..=5 {
+        let (ticket, _) = claim_one(ledger, at(10)).await;
+        assert_eq!(ledger.begin_attempt(&ticket, at(10)).await.unwrap(), number);
+        ledger.finish(&ticket, ended(at(10), failed(number), again)).await.unwrap();
+    }
+    let before = |before, limit| Stretch { before: Some(before), limit };
+    let cases: [(Stretch, &[u32], Older); 7] = [
+        (Stretch::ALL, &[1, 2, 3, 4, 5], Older::Nothing),
+        (Stretch::newest(5), &[1, 2, 3, 4, 5], Older::Nothing),
+        (Stretch::newest(2), &[4, 5], Older::More),
+        (before(4, 2), &[2, 3], Older::More),
+        (before(2, 2), &[1], Older::Nothing),
+        (Stretch::NONE, &[], Older::More),
+        (before(1, 9), &[], Older::Nothing),
+    ];
+    for (stretch, shown, older) in cases {
+        let found = ledger.message(id, stretch).await.unwrap().expect("the message is there");
+        let numbers: Vec<u32> = found.attempts.iter().map(|attempt| attempt.number).collect();
+        let followed: Vec<u32> = found.waits.iter().map(|wait| wait.after_attempt).collect();
+        assert_eq!((&numbers[..], &followed[..], found.older), (shown, shown, older), "{stretch:?}");
+        assert_eq!(found.summary.attempts, 5, "the totals are of the whole log");
+    }
+}
 
 pub(super) async fn a_list_is_newest_first<F: Fixture>(fixture: F) {
     let ledger = fixture.ledger();

@@ -15,7 +15,7 @@ use row::Rows;
 use super::{Fixture, Plant, Planted};
 use crate::{
     Accepted, Audit, ClaimQuery, Claims, Error, Finish, Ledger, ListQuery, Message, MessageId, NewMessage,
-    Page, Redrive, Settled, Shelve, Summary, Tally, Ticket,
+    Page, Redrive, Settled, Shelve, Stretch, Summary, Tally, Ticket,
 };
 
 /// A ledger in memory.
@@ -78,12 +78,16 @@ impl Ledger for MemoryLedger {
         Ok(self.rows().cancel(id, at))
     }
 
-    async fn message(&self, id: MessageId) -> Result<Option<Message>, Error> {
-        Ok(self.rows().message(id))
+    async fn message(&self, id: MessageId, log: Stretch) -> Result<Option<Message>, Error> {
+        Ok(self.rows().message(id, log))
     }
 
     async fn list(&self, query: ListQuery) -> Result<Page<Summary>, Error> {
         Ok(self.rows().list(&query))
+    }
+
+    async fn room(&self) -> Result<(), Error> {
+        Ok(())
     }
 
     async fn tally(&self) -> Result<Tally, Error> {

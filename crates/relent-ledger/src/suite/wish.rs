@@ -5,7 +5,7 @@ use std::time::Duration;
 use relent_core::{Settlement, Wait, WaitOrigin};
 
 use super::{Fixture, together::at_once, words::*};
-use crate::{Ledger, Settled, State};
+use crate::{Ledger, Settled, State, Stretch};
 
 // RD-09: of any number of redrives of one dead letter, one is carried out.
 pub(super) async fn a_dead_letter_is_redriven_once<F: Fixture>(fixture: F) {
@@ -128,7 +128,7 @@ pub(super) async fn what_is_in_flight_is_not_cancelled<F: Fixture>(fixture: F) {
 pub(super) async fn a_message_that_is_not_there_is_not_found<F: Fixture>(fixture: F) {
     let ledger = fixture.ledger();
     accept(ledger, message(1)).await;
-    assert_eq!(ledger.message(id(9)).await.unwrap(), None);
+    assert_eq!(ledger.message(id(9), Stretch::ALL).await.unwrap(), None);
     assert_eq!(ledger.redrive(id(9), redrive(at(1), 0)).await.unwrap(), Settled::NotFound);
     assert_eq!(ledger.discard(id(9), at(1)).await.unwrap(), Settled::NotFound);
     assert_eq!(ledger.cancel(id(9), at(1)).await.unwrap(), Settled::NotFound);

@@ -7,7 +7,7 @@ use relent_core::{ErrorClass, Idempotency, Observed, Settlement, StopReason, Tim
 
 use crate::{
     AttemptEnd, ClaimQuery, Claimed, Destination, Error, ErrorKind, Finish, Ledger, ListQuery, Message,
-    MessageId, NewMessage, Redrive, Request, State, Ticket, Truncated, Work,
+    MessageId, NewMessage, Redrive, Request, State, Stretch, Ticket, Truncated, Work,
 };
 
 /// The moment `secs` seconds into a check.
@@ -167,7 +167,7 @@ pub(super) fn redrive(at: Timestamp, seen_cycle: u32) -> Redrive {
 
 /// A message that is there.
 pub(super) async fn read(ledger: &impl Ledger, id: MessageId) -> Message {
-    ledger.message(id).await.unwrap().expect("the message is there")
+    ledger.message(id, Stretch::ALL).await.unwrap().expect("the message is there")
 }
 
 /// The state of a message that is there.

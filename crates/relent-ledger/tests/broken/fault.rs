@@ -54,6 +54,7 @@ pub(crate) enum Fault {
     ListsEveryState,
     PagesByCount,
     LinesForgetTheWait,
+    ReadsTheWholeLog,
     ForgetsTheOldest,
     KeepsAWrongSum,
 }
@@ -93,7 +94,11 @@ pub(crate) const FAULTS: &[(Fault, &[&str])] = &[
     (ForgetsWhenAnAttemptBegan, &["an_attempt_is_recorded_before_anything_is_sent"]),
     (
         NumbersAnewInEachCycle,
-        &["attempts_are_numbered_from_one_and_on_through_all_cycles", "a_store_is_sound_after_any_work"],
+        &[
+            "attempts_are_numbered_from_one_and_on_through_all_cycles",
+            "a_log_is_read_in_stretches",
+            "a_store_is_sound_after_any_work",
+        ],
     ),
     (BeginsASecondAttempt, &["a_second_attempt_is_not_begun_while_one_is_open"]),
     (EndsWhatIsNotUnderWay, &["the_end_of_an_attempt_that_is_not_under_way_is_refused"]),
@@ -131,6 +136,7 @@ pub(crate) const FAULTS: &[(Fault, &[&str])] = &[
     (ListsEveryState, &["a_list_shows_only_the_states_asked_for"]),
     (PagesByCount, &["pages_are_stable_while_others_come_and_go"]),
     (LinesForgetTheWait, &["a_line_says_why_its_message_waits"]),
+    (ReadsTheWholeLog, &["a_log_is_read_in_stretches"]),
     (ForgetsTheOldest, &["the_tally_is_what_happened"]),
     (KeepsAWrongSum, &["a_store_is_sound_after_any_work"]),
 ];

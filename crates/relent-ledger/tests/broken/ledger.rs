@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use relent_core::{Settlement, Timestamp, Wait, WaitOrigin};
 use relent_ledger::{
     Accepted, Audit, ClaimQuery, Claims, Error, ErrorKind, Finish, Ledger, ListQuery, Message, MessageId,
-    NewMessage, Page, Redrive, Settled, Shelve, State, Summary, Tally, Ticket, Work,
+    NewMessage, Page, Redrive, Settled, Shelve, State, Stretch, Summary, Tally, Ticket, Work,
     suite::{Fixture, MemoryLedger, Plant, Planted},
 };
 
@@ -82,7 +82,7 @@ impl BrokenLedger {
     }
 
     async fn state(&self, id: MessageId) -> Option<State> {
-        self.sound.message(id).await.unwrap().map(|message| message.summary.state)
+        self.sound.message(id, Stretch::NONE).await.unwrap().map(|message| message.summary.state)
     }
 
     /// Claims, tampered with row by row.
@@ -92,7 +92,7 @@ impl BrokenLedger {
                 let crashed = self.memory.lock().unwrap().crashed;
                 tamper::work(self.fault, crashed, work);
                 if self.has(Fault::RedriveKeepsTheOpenAttempt) && work.cycle > 0 {
-                    let log = self.sound.message(ticket.id).await.unwrap().unwrap().attempts;
+                    let log = self.sound.message(ticket.id, Stretch::ALL).await.unwrap().unwrap().attempts;
                     let open = log.iter().find(|attempt| attempt.end.is_none());
                     work.interrupted = open.map(|attempt| attempt.number);
                 }
@@ -173,7 +173,7 @@ impl Ledger for BrokenLedger {
     async fn finish(&self, ticket: &Ticket, mut finish: Finish) -> Result<(), Error> {
         tamper::finish(self.fault, &mut finish);
         if self.has(Fault::KeepsTheOldHistory) {
-            finish.history = self.sound.message(ticket.id).await?.unwrap().history;
+            finish.history = self.sound.message(ticket.id, Stretch::ALL).await?.unwrap().history;
         }
         let begun = self.memory.lock().unwrap().begun.contains(ticket);
         if self.has(Fault::RefusesTheEndOfAnInterruptedAttempt) && finish.attempt.is_some() && !begun {
@@ -208,7 +208,7 @@ impl Ledger for BrokenLedger {
 
     async fn redrive(&self, id: MessageId, mut redrive: Redrive) -> Result<Settled, Error> {
         if self.has(Fault::IgnoresTheSeenCycle)
-            && let Some(message) = self.sound.message(id).await?
+            && let Some(message) = self.sound.message(id, Stretch::ALL).await?
         {
             redrive.seen_cycle = message.summary.cycle;
         }
@@ -238,11 +238,12 @@ impl Ledger for BrokenLedger {
         }
     }
 
-    async fn message(&self, id: MessageId) -> Result<Option<Message>, Error> {
+    async fn message(&self, id: MessageId, log: Stretch) -> Result<Option<Message>, Error> {
         if self.memory.lock().unwrap().lost.contains(&id) {
             return Ok(None);
         }
-        let mut found = self.sound.message(id).await?;
+        let log = if self.has(Fault::ReadsTheWholeLog) { Stretch::ALL } else { log };
+        let mut found = self.sound.message(id, log).await?;
         if let Some(message) = &mut found {
             tamper::message(self.fault, message);
         }
@@ -254,6 +255,10 @@ impl Ledger for BrokenLedger {
             query.states.clear();
         }
         tampered_page(&self.sound, self.fault, query).await
+    }
+
+    async fn room(&self) -> Result<(), Error> {
+        self.sound.room().await
     }
 
     async fn tally(&self) -> Result<Tally, Error> {

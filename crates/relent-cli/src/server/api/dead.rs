@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::{Json, extract::State, response::IntoResponse as _};
 use relent::Clock as _;
 use relent_deliver::RedriveError;
-use relent_ledger::{Settled, State as Stands};
+use relent_ledger::{Settled, State as Stands, Stretch};
 use tracing::info;
 
 use super::{
@@ -27,8 +27,8 @@ pub(super) async fn list(State(app): State<Arc<App>>, parameters: Parameters) ->
 }
 
 /// `GET /v1/dead/{id}`.
-pub(super) async fn show(State(app): State<Arc<App>>, Id(id): Id) -> Answer {
-    let message = app.ledger.message(id).await.map_err(|error| app.failed(error))?;
+pub(super) async fn show(State(app): State<Arc<App>>, Id(id): Id, parameters: Parameters) -> Answer {
+    let message = app.ledger.message(id, parameters.stretch()?).await.map_err(|error| app.failed(error))?;
     let message = message.ok_or_else(|| no_such_message(id))?;
     match message.summary.state {
         Stands::Dead => Ok(Json(MessageView::from(message)).into_response()),
@@ -49,7 +49,7 @@ pub(super) async fn redrive(State(app): State<Arc<App>>, Id(id): Id) -> Answer {
         Ok(Settled::Done) => {
             app.driver.wake();
             info!(target: "relent::message", %id, "dead letter redriven");
-            let message = ledger.message(id).await.map_err(|error| app.failed(error))?;
+            let message = ledger.message(id, Stretch::NONE).await.map_err(|error| app.failed(error))?;
             Ok(now_is(id, Stands::Waiting, message.map(|message| message.summary.cycle)))
         }
         Ok(other) => settled(id, other, Stands::Waiting),

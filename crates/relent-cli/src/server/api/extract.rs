@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use axum::extract::{FromRequestParts, Path, Query};
 use http::request::Parts;
-use relent_ledger::{Cursor, ListQuery, MessageId, State};
+use relent_ledger::{Cursor, ListQuery, MessageId, State, Stretch};
 
 use crate::server::problem::{Kind, Problem};
 
@@ -58,15 +58,44 @@ impl Parameters {
                 }
                 _ => {
                     let known = if states.is_none() { "state, limit and cursor" } else { "limit and cursor" };
-                    return Err(Problem::invalid(
-                        name,
-                        format!("the parameter {name} is not known; there are {known}"),
-                    ));
+                    return Err(not_known(name, known));
                 }
             }
         }
         Ok(query)
     }
+
+    /// The stretch of a message's log that they ask for: the newest attempts, or those before one.
+    ///
+    /// # Errors
+    ///
+    /// 422 naming the parameter.
+    pub(super) fn stretch(&self) -> Result<Stretch, Problem> {
+        let mut stretch = Stretch::newest(DEFAULT_ATTEMPTS);
+        for (name, value) in &self.0 {
+            match name.as_str() {
+                "attempts" => stretch.limit = attempts(value)?,
+                "before" => stretch.before = Some(before(value)?),
+                _ => return Err(not_known(name, "attempts and before")),
+            }
+        }
+        Ok(stretch)
+    }
+}
+
+fn not_known(name: &str, known: &str) -> Problem {
+    Problem::invalid(name, format!("the parameter {name} is not known; there are {known}"))
+}
+
+fn attempts(value: &str) -> Result<u32, Problem> {
+    let wrong = || format!("attempts must be a number from 0 to {MOST_ATTEMPTS}; page with before");
+    let number = value.parse().ok().filter(|number| *number <= MOST_ATTEMPTS);
+    number.ok_or_else(|| Problem::invalid("attempts", wrong()))
+}
+
+fn before(value: &str) -> Result<u32, Problem> {
+    let wrong = |_| Problem::invalid("before", "before must be the number of an attempt");
+    value.parse().map_err(wrong)
 }
 
 fn limit(value: &str) -> Result<usize, Problem> {
@@ -91,6 +120,12 @@ fn state(name: &str) -> Result<State, Problem> {
 
 const DEFAULT_LIMIT: usize = 50;
 
+/// More than a message has under the default policy.
+const DEFAULT_ATTEMPTS: u32 = 50;
+
+/// Each may carry the start of an answer, and all of them are in memory at once.
+const MOST_ATTEMPTS: u32 = 250;
+
 /// A page is one read of the store and one JSON text in memory.
 const LARGEST_LIMIT: usize = 250;
 
@@ -111,6 +146,27 @@ mod tests {
         let query = page("state=waiting%2Cdead", None).unwrap();
         assert_eq!((query.states.len(), query.limit, query.after), (2, 50, None));
         assert_eq!(page("limit=1", Some(State::Dead)).unwrap().states, [State::Dead]);
+    }
+
+    fn stretch(query: &str) -> Result<Stretch, Problem> {
+        let uri = format!("/v1/messages/id?{query}").parse().unwrap();
+        Parameters(Query::try_from_uri(&uri).unwrap().0).stretch()
+    }
+
+    #[test]
+    fn a_log_is_asked_for_by_attempts_and_before() {
+        assert_eq!(stretch("").unwrap(), Stretch::newest(50));
+        assert_eq!(stretch("attempts=7&before=9").unwrap(), Stretch { before: Some(9), limit: 7 });
+        assert_eq!(stretch("attempts=0").unwrap(), Stretch::NONE);
+        for (query, field) in [
+            ("attempts=251", "attempts"),
+            ("attempts=all", "attempts"),
+            ("before=x", "before"),
+            ("limit=1", "limit"),
+        ] {
+            let problem = stretch(query).unwrap_err();
+            assert_eq!(problem, problem.clone().with_field(field), "{query}");
+        }
     }
 
     #[test]

@@ -22,14 +22,14 @@ pub(super) async fn alive() -> &'static str {
     "ok\n"
 }
 
-/// `GET /readyz`: it takes messages, and the ledger answers.
+/// `GET /readyz`: a message would be accepted. A store that can be read and has no room is not ready.
 pub(super) async fn ready(State(app): State<Arc<App>>) -> Answer {
     if app.draining.has_begun() {
         return Err(Problem::draining());
     }
-    // Both arms may be dropped: one reads, the other waits.
+    // Both arms may be dropped: one leaves nothing behind, the other waits.
     tokio::select! {
-        tally = app.ledger.tally() => tally.map(drop).map_err(|error| app.failed(error))?,
+        room = app.ledger.room() => room.map_err(|error| app.failed(error))?,
         () = app.clock.sleep(READY_TIME) => {
             return Err(Problem::new(Kind::StoreUnavailable, "the store does not answer in time"));
         }

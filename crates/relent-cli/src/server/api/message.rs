@@ -10,7 +10,7 @@ use axum::{
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use relent::Clock as _;
 use relent_deliver::{Submission, prepare};
-use relent_ledger::{Accepted, ListQuery, MessageId, State as Stands};
+use relent_ledger::{Accepted, ListQuery, MessageId, State as Stands, Stretch};
 use tracing::info;
 
 use super::{
@@ -77,7 +77,7 @@ fn conflict(first: MessageId) -> Problem {
 /// The answer to what was accepted before: that message as it stands now.
 async fn replayed(app: &App, first: MessageId) -> Answer {
     app.watch.metrics.replayed();
-    let message = app.ledger.message(first).await.map_err(|error| app.failed(error))?;
+    let message = app.ledger.message(first, Stretch::NONE).await.map_err(|error| app.failed(error))?;
     let state = message.map_or(Stands::Waiting, |message| message.summary.state);
     Ok((StatusCode::OK, [(REPLAYED, "true")], view(first, state)).into_response())
 }
@@ -88,8 +88,8 @@ pub(super) async fn list(State(app): State<Arc<App>>, parameters: Parameters) ->
 }
 
 /// `GET /v1/messages/{id}`.
-pub(super) async fn show(State(app): State<Arc<App>>, Id(id): Id) -> Answer {
-    let message = app.ledger.message(id).await.map_err(|error| app.failed(error))?;
+pub(super) async fn show(State(app): State<Arc<App>>, Id(id): Id, parameters: Parameters) -> Answer {
+    let message = app.ledger.message(id, parameters.stretch()?).await.map_err(|error| app.failed(error))?;
     Ok(Json(MessageView::from(message.ok_or_else(|| no_such_message(id))?)).into_response())
 }
 

@@ -1,19 +1,29 @@
 //! What is shown of the rows.
 
 use super::row::{Row, Rows};
-use crate::{Cursor, ListQuery, Message, MessageId, Page, State, Summary, Tally};
+use crate::{Cursor, ListQuery, Message, MessageId, Older, Page, State, Stretch, Summary, Tally};
 
 impl Rows {
-    pub(super) fn message(&self, id: MessageId) -> Option<Message> {
-        self.0.iter().find(|row| row.sent.id == id).map(|row| Message {
+    pub(super) fn message(&self, id: MessageId, log: Stretch) -> Option<Message> {
+        let row = self.0.iter().find(|row| row.sent.id == id)?;
+        let before = log.before.unwrap_or(u32::MAX);
+        let mut attempts = row.attempts.clone();
+        attempts.retain(|attempt| attempt.number < before);
+        let cut_attempts = keep_newest(&mut attempts, log.limit);
+        let first = if cut_attempts { attempts.first().map_or(before, |attempt| attempt.number) } else { 0 };
+        let mut waits = row.waits.clone();
+        waits.retain(|wait| (first..before).contains(&wait.after_attempt));
+        let cut_waits = keep_newest(&mut waits, log.most_waits());
+        Some(Message {
             summary: row.summary(),
             request: row.sent.request.clone(),
             key: row.sent.key.clone(),
             repeat: row.sent.repeat,
             labels: row.sent.labels.clone(),
             history: row.history.clone(),
-            attempts: row.attempts.clone(),
-            waits: row.waits.clone(),
+            attempts,
+            waits,
+            older: if cut_attempts || cut_waits { Older::More } else { Older::Nothing },
         })
     }
 
@@ -46,6 +56,13 @@ impl Rows {
         tally.oldest_dead = dead.filter_map(|row| row.ended_at).min();
         tally
     }
+}
+
+/// Whether anything had to go.
+fn keep_newest<T>(log: &mut Vec<T>, most: u32) -> bool {
+    let surplus = log.len().saturating_sub(most as usize);
+    log.drain(..surplus);
+    surplus > 0
 }
 
 impl Row {
