@@ -9,7 +9,7 @@ type Row = (&'static str, &'static [&'static str], &'static [&'static str]);
 
 const TABLE: &[Row] = &[
     ("relent-core", &[], &["serde"]),
-    ("relent", &["relent-core"], &["loom", "tokio", "tracing"]), // loom under `cfg(loom)` alone
+    ("relent", &["relent-core"], &["loom", "opentelemetry", "tokio", "tracing"]), // loom under `cfg(loom)` alone
     ("relent-tower", &["relent"], &["http", "httpdate"]),
     ("relent-ledger", &["relent-core"], &["async-trait", "bytes", "uuid"]),
     (

@@ -3,13 +3,19 @@
 //! An observer sees everything and changes nothing. It is called by whoever runs the call, on its thread, with
 //! no lock held; an event is put together only where somebody listens.
 
+#[cfg(feature = "opentelemetry")]
+mod opentelemetry;
 #[cfg(feature = "tracing")]
 mod tracing;
+#[cfg(any(feature = "opentelemetry", feature = "tracing", test))]
+mod words;
 
 use std::time::Duration;
 
 use relent_core::{Gate, Nesting, Refusal, Timestamp, Verdict, Wait, breaker::Transition};
 
+#[cfg(feature = "opentelemetry")]
+pub use self::opentelemetry::OpenTelemetry;
 #[cfg(feature = "tracing")]
 pub use self::tracing::Tracing;
 use crate::{
@@ -144,6 +150,16 @@ pub enum Lending {
     Lends,
     /// It refuses them.
     Refuses,
+}
+
+impl Lending {
+    /// The one name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Lends => "lends",
+            Self::Refuses => "refuses",
+        }
+    }
 }
 
 impl Event<'_> {

@@ -72,6 +72,7 @@
 //! - `tokio` (default): [`TokioClock`] and [`UnixClock`]. Without it, bring a [`Clock`] of your own.
 //! - `serde`: policies from TOML.
 //! - `tracing`: `Tracing`, which tells tracing what happens to calls.
+//! - `opentelemetry`: `OpenTelemetry`, which measures it.
 
 #![forbid(unsafe_code)]
 
@@ -102,6 +103,8 @@ pub use classify::{ByError, Classifier, Classify, Observing, Rulebook, Sighting,
 pub use clock::UnixClock;
 pub use clock::{BlockingClock, Clock, ManualClock, TokioClock};
 pub use error::{Error, Stopped};
+#[cfg(feature = "opentelemetry")]
+pub use event::OpenTelemetry;
 #[cfg(feature = "tracing")]
 pub use event::Tracing;
 pub use event::{Event, Lending, Observe, Scene};

@@ -2,16 +2,21 @@
 
 use std::time::Duration;
 
-use relent_core::{StopReason, Verdict};
 use tracing::{debug, info, warn};
 
-use super::{Event, Lending, Observe, Scene};
+use super::{Event, Observe, Scene, words};
 use crate::report::Report;
 
-/// Tells [`tracing`] what happens, under the target `relent`.
+/// Tells [`tracing`] what happens, under the target `relent`, each event with its
+/// [name](Event::name).
 ///
 /// What somebody on call wants to see is a warning or an information: calls that failed, breakers and budgets
-/// that changed, retries nested in retries. The rest, a line for each attempt and wait, is for debugging.
+/// that changed, retries nested in retries, work that outlived its attempt. The rest, a line for each attempt,
+/// wait and refusal, is for debugging. A call that succeeded after a retry is a success, and one whose caller gave
+/// up is nobody's failure: neither has an `error.type`, and neither is a warning.
+///
+/// Fields have the words of the metrics that the feature `opentelemetry` makes, and seconds; only here is a call
+/// told from others, by `call`.
 ///
 /// # Examples
 ///
@@ -21,6 +26,25 @@ use crate::report::Report;
 ///
 /// let users = Pipeline::new(Policy::live())?.named("users").observed_by(Arc::new(Tracing));
 /// # Ok::<_, relent::Invalid>(())
+/// ```
+///
+/// A span for each physical attempt beneath the logical call's, where the client makes none of its own:
+///
+/// ```
+/// # use relent::{Pipeline, Policy};
+/// use tracing::{Instrument, info_span};
+///
+/// # async fn fetch_user(id: u64) -> std::io::Result<String> { Ok(format!("user {id}")) }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let users = Pipeline::new(Policy::live())?;
+/// let user = users
+///     .safe()
+///     .run(|attempt| fetch_user(42).instrument(info_span!("attempt", number = attempt.number)))
+///     .instrument(info_span!("fetch_user"))
+///     .await?;
+/// # Ok(())
+/// # }
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tracing;
@@ -42,11 +66,13 @@ impl Observe for Tracing {
                 debug!(target: "relent", dependency, call, attempt = number, timeout, "{name}");
             }
             Event::AttemptEnded { number, verdict, took } => {
-                let (error, duration) = (error_type(verdict), seconds(took));
-                debug!(target: "relent", dependency, call, attempt = number, error.type = error, duration, "{name}");
+                let (outcome, error, duration) =
+                    (words::outcome(verdict), words::attempt_error(verdict), seconds(took));
+                debug!(target: "relent", dependency, call, attempt = number, outcome, error.type = error, duration, "{name}");
             }
             Event::Waiting { next, after, wait } => {
-                let (error, length, origin) = (error_type(after), seconds(wait.length), wait.origin.name());
+                let (error, length, origin) =
+                    (words::attempt_error(after), seconds(wait.length), wait.origin.name());
                 debug!(target: "relent", dependency, call, attempt = next, error.type = error, wait = length, origin, "{name}");
             }
             Event::Refused { stage, refusal } => {
@@ -59,7 +85,7 @@ impl Observe for Tracing {
                 info!(target: "relent", dependency, from, to, why, "{name}");
             }
             Event::BudgetChanged(lending) => {
-                info!(target: "relent", dependency, lends = lending == Lending::Lends, "{name}");
+                info!(target: "relent", dependency, state = lending.name(), "{name}");
             }
             Event::Nested { nesting, attempts } => {
                 warn!(target: "relent", dependency, call, nesting = nesting.name(), attempts, "{name}");
@@ -72,34 +98,17 @@ impl Observe for Tracing {
     }
 }
 
-/// A call that succeeded after a retry is a success; one whose caller gave up is nobody's failure.
 fn call_ended(scene: Scene<'_>, report: &Report) {
     let Scene { dependency, call, .. } = scene;
     let (reason, attempts) = (report.stop.name(), report.attempts);
     let (duration, waited) = (seconds(report.took), seconds(report.waited));
-    match report.stop {
-        StopReason::Succeeded | StopReason::Cancelled => {
+    match words::call_error(report) {
+        None => {
             debug!(target: "relent", dependency, call, reason, attempts, duration, waited, "call_ended");
         }
-        _ => {
-            let error = report.last_verdict.and_then(error_type);
+        Some(error) => {
             warn!(target: "relent", dependency, call, reason, attempts, error.type = error, duration, waited, "call_ended");
         }
-    }
-}
-
-/// OpenTelemetry's `error.type`: one of few words, and absent where there was no error.
-const fn error_type(verdict: Verdict) -> Option<&'static str> {
-    use relent_core::{Cause, Neutral};
-    match verdict {
-        Verdict::Success => None,
-        Verdict::Permanent => Some("permanent"),
-        Verdict::Neutral(Neutral::Cancelled) => Some("cancelled"),
-        Verdict::Neutral(Neutral::OwnFault) => Some("own_fault"),
-        Verdict::Failure { cause: Cause::Error, .. } => Some("unavailable"),
-        Verdict::Failure { cause: Cause::Timeout, .. } => Some("timeout"),
-        Verdict::Failure { cause: Cause::Throttled, .. } => Some("throttled"),
-        Verdict::Failure { cause: Cause::Lost, .. } => Some("lost"),
     }
 }
 
