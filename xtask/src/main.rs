@@ -2,6 +2,7 @@
 
 mod bench;
 mod cases;
+mod examples;
 mod imports;
 mod loom;
 mod run;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
         ["bench", rest @ ..] => bench::run(rest),
         ["soak", rest @ ..] => bench::soak(rest),
         ["loom"] => loom::run(),
+        ["examples"] => examples(),
         ["cases"] => cases::run(),
         _ => {
             eprint!("{HELP}");
@@ -50,6 +52,14 @@ fn lint() -> Result<(), String> {
     cargo(&["doc", "--workspace", "--no-deps", "--all-features"], &[("RUSTDOCFLAGS", "-D warnings")])
 }
 
+/// Runs the examples by themselves; `test` runs them too.
+fn examples() -> Result<(), String> {
+    match examples::run()? {
+        (_, 0) => Ok(()),
+        (_, failed) => Err(format!("{failed} examples do not run to their end")),
+    }
+}
+
 /// Writes the golden timelines anew; review them as a diff.
 fn tables() -> Result<(), String> {
     cargo(
@@ -65,12 +75,13 @@ cargo xtask COMMAND
 
   ci               `lint`, then `test`: what must hold before something lands
   lint             format, house rules, lints, docs
-  test [FILTER]    every test of the workspace, doc tests included; ends with `N passed, N failed, N skipped`
+  test [FILTER]    every test of the workspace, doc tests and examples included; ends with `N passed, N failed, N skipped`
   tidy             the import table, and house rules that a compiler does not know
   tables           write the golden timelines anew
   bench NAME       `accept`: durable 201s a second; `ledger`: the store alone; `deliver`: deliveries a second;
                    `breaker`, `budget`, `limits`: what each costs a call, beside its peers
   soak MINUTES     the kill loop, for as long as you like
   loom             every interleaving of the controls' atomics
+  examples         runs every example with the features that it asks for and no others
   cases            which behaviour cases are cited by which test
 ";

@@ -8,10 +8,14 @@ use std::{
 
 use serde_json::Value;
 
-use crate::run::{cargo, cargo_output, command};
+use crate::{
+    examples,
+    run::{cargo, cargo_output, command},
+};
 
 /// Builds everything once, then runs the suites: with nextest where it is installed (all suites side by side),
-/// otherwise with cargo's own runner; doc tests with cargo's in both cases.
+/// otherwise with cargo's own runner; doc tests with cargo's in both cases. The examples come last, where no filter
+/// leaves them out.
 pub(crate) fn run(filter: &[&str]) -> Result<(), String> {
     let workspace = ["--workspace", "--all-features"];
     let targets = ["--lib", "--bins", "--tests"];
@@ -28,6 +32,9 @@ pub(crate) fn run(filter: &[&str]) -> Result<(), String> {
         )?;
     }
     counts.take("test result:", &[&["test", "--doc", "--no-fail-fast"][..], &workspace, filter].concat())?;
+    if filter.is_empty() {
+        counts.take_examples()?;
+    }
     println!("{} passed, {} failed, {} skipped", counts.passed, counts.failed, counts.skipped);
     if counts.runs_failed > 0 { Err("the tests failed".into()) } else { Ok(()) }
 }
@@ -75,6 +82,15 @@ impl Counts {
                 self.failed += 1; // it failed without a summary: a build error, or a runner that died
             }
         }
+        Ok(())
+    }
+
+    /// Runs the examples, each as one test.
+    fn take_examples(&mut self) -> Result<(), String> {
+        let (passed, failed) = examples::run()?;
+        self.passed += passed;
+        self.failed += failed;
+        self.runs_failed += u32::from(failed > 0);
         Ok(())
     }
 
