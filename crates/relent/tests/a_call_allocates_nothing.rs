@@ -35,6 +35,20 @@ impl Clock for Leaping {
     }
 }
 
+/// A clock that never moves: its sleepers sleep.
+#[derive(Clone, Debug)]
+struct Standing;
+
+impl Clock for Standing {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_secs(1)
+    }
+
+    async fn sleep_until(&self, _: Timestamp) {
+        std::future::pending().await
+    }
+}
+
 /// Polls to the end a future that never waits for anybody, and counts what it allocates.
 fn polled<F: Future>(future: F) -> (F::Output, u32) {
     let mut future = pin!(future);
@@ -84,6 +98,30 @@ fn a_success_at_once_allocates_nothing() {
     let users = users();
     let (result, allocations) = polled(users.safe().run(|_| async { Ok::<_, Infallible>(42) }));
     assert_eq!((result.unwrap(), allocations), (42, 0));
+}
+
+/// Ready the second time it is polled, as an operation is that waits for a socket.
+fn pending_once() -> impl Future<Output = Result<u32, Infallible>> {
+    let mut polled = false;
+    std::future::poll_fn(move |cx| {
+        if std::mem::replace(&mut polled, true) {
+            return Poll::Ready(Ok(42));
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+}
+
+#[test]
+fn a_call_that_pends_under_two_deadlines_allocates_nothing_where_execution_policy_allocates_twice() {
+    let users = Pipeline::on(Standing, whole()).unwrap();
+    let mut call = pin!(users.safe().run(|_| pending_once()));
+    let mut cx = Context::from_waker(Waker::noop());
+    let (pending, first) = counted(|| call.as_mut().poll(&mut cx).is_pending());
+    let (ended, second) = counted(|| call.as_mut().poll(&mut cx));
+    assert!(pending, "it waits, and its timer is set");
+    assert!(matches!(ended, Poll::Ready(Ok(42))));
+    assert_eq!((first, second), (0, 0));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use relent::{ManualClock, Pipeline, Policy};
 const ASKED: &str = "RELENT_TEST_PRINT_SEED";
 
 #[test]
-fn two_hundred_processes_draw_two_hundred_first_seeds() {
+fn two_hundred_processes_draw_two_hundred_first_seeds_where_those_of_execution_policy_draw_28() {
     if env::var_os(ASKED).is_some() {
         let pipeline = Pipeline::on(ManualClock::new(), Policy::live()).unwrap();
         println!("seed {}", pipeline.call().history().seed);
@@ -21,7 +21,7 @@ fn two_hundred_processes_draw_two_hundred_first_seeds() {
     let seeds: HashSet<String> = (0..200)
         .map(|_| {
             let child = Command::new(&this_test)
-                .args(["--exact", "two_hundred_processes_draw_two_hundred_first_seeds", "--nocapture"])
+                .args(["--exact", "two_hundred_processes_draw_two_hundred_first_seeds_where_those_of_execution_policy_draw_28", "--nocapture"])
                 .env(ASKED, "1")
                 .stdin(Stdio::null())
                 .output()

@@ -7,6 +7,7 @@ use std::{
 
 thread_local! {
     static ALLOCATIONS: Cell<u32> = const { Cell::new(0) };
+    static HELD: Cell<isize> = const { Cell::new(0) };
 }
 
 /// What the operation gives, and how often this thread asked for memory meanwhile.
@@ -16,6 +17,12 @@ pub(crate) fn counted<T>(operation: impl FnOnce() -> T) -> (T, u32) {
     (value, ALLOCATIONS.get() - before)
 }
 
+/// How many bytes this thread has asked for and not given back.
+#[allow(dead_code, reason = "each test binary uses a part")]
+pub(crate) fn held() -> isize {
+    HELD.get()
+}
+
 /// The system's allocator, counting what each thread asks for.
 struct Counting;
 
@@ -23,11 +30,13 @@ struct Counting;
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        HELD.with(|held| held.set(held.get().wrapping_add_unsigned(layout.size())));
         // SAFETY: the caller keeps the contract of `alloc`, which is the same.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        HELD.with(|held| held.set(held.get().wrapping_sub_unsigned(layout.size())));
         // SAFETY: `pointer` came from `alloc` above, that is from the system's allocator, with this layout.
         unsafe { System.dealloc(pointer, layout) }
     }
@@ -38,5 +47,9 @@ static ALLOCATOR: Counting = Counting;
 
 #[test]
 fn the_counter_counts() {
-    assert_eq!(counted(|| drop(std::hint::black_box(Box::new([0u8; 64])))).1, 1);
+    let before = held();
+    let (kept, allocations) = counted(|| std::hint::black_box(Box::new([0u8; 64])));
+    assert_eq!((allocations, held() - before), (1, 64));
+    drop(kept);
+    assert_eq!(held(), before);
 }
