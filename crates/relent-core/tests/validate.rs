@@ -223,6 +223,12 @@ fn what_is_never_reached_or_comes_back_together_is_told_with_the_arithmetic() {
             "5s is never reached: business_deadline 4s ends first",
         ),
         (
+            "total_timeout = \"none\"",
+            "total_timeout",
+            "there is none, and no business_deadline: an attempt that fails by a fault of our own (no local port \
+             left, say) is not counted, so nothing ends a call that meets nothing else; set one",
+        ),
+        (
             "[retry]\nmax_losses = 0",
             "retry.max_losses",
             "0 gives up (poison_crash) on the first attempt that is lost",

@@ -18,6 +18,7 @@ impl Policy {
             doubts.extend(reason.map(|reason| Warning { field: field.to_string(), reason }));
         };
         doubt("total_timeout", self.total_beyond_business());
+        doubt("total_timeout", self.limits().next().is_none().then(|| OWN_FAULTS.to_string()));
         doubt("attempt_timeout", self.attempt_beyond_limit());
         doubt("retry.max_attempts", self.worst_case());
         doubt("retry.max_losses", (self.retry.max_losses == 0).then(|| LOSSES.to_string()));
@@ -173,6 +174,8 @@ fn in_words(count: u32) -> String {
 
 const LOSSES: &str = "0 gives up (poison_crash) on the first attempt that is lost with its worker, \
                       which any restart can cause";
+const OWN_FAULTS: &str = "there is none, and no business_deadline: an attempt that fails by a fault of our own (no local \
+                          port left, say) is not counted, so nothing ends a call that meets nothing else; set one";
 const IN_STEP: &str = "callers that failed together come back together";
 const MOST_SHOWN: usize = 6;
 const MOST_LISTED: u32 = 1_000;
