@@ -64,7 +64,7 @@ impl Settlement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decision::Gate;
+    use crate::{deadline::Deadlines, decision::Gate};
 
     #[test]
     fn a_refusal_waits_until_the_moment_it_names_or_as_long_as_it_advises() {
@@ -80,9 +80,28 @@ mod tests {
     }
 
     #[test]
-    fn our_own_fault_is_deferred_and_not_counted() {
-        let wait = Wait::exactly(Duration::from_secs(1), WaitOrigin::OwnFault);
-        assert_eq!(Settlement::of(Ok(Decision::Retry(wait)), Timestamp::ZERO), Settlement::Defer { wait });
+    fn of_all_waits_only_the_one_for_our_own_fault_is_deferred_and_not_counted() {
+        for name in ["backoff", "server", "breaker", "not_before", "own_fault", "redrive"] {
+            let origin = WaitOrigin::from_name(name).expect("the origin has that name");
+            let wait = Wait::exactly(Duration::from_secs(1), origin);
+            let settled = Settlement::of(Ok(Decision::Retry(wait)), Timestamp::ZERO);
+            match origin {
+                WaitOrigin::OwnFault => assert_eq!(settled, Settlement::Defer { wait }),
+                _ => assert_eq!(settled, Settlement::Retry { wait }, "{name}"),
+            }
+        }
+    }
+
+    #[test]
+    fn what_our_shutdown_cut_off_goes_back_if_it_may_be_repeated_and_to_a_person_if_not() {
+        let cut_off = |idempotency| {
+            Settlement::interrupted(&History::new(7, Timestamp::ZERO, idempotency, Deadlines::default()))
+        };
+        let back = Settlement::Defer { wait: Wait::exactly(Duration::ZERO, WaitOrigin::Shutdown) };
+        assert_eq!(cut_off(Idempotency::Safe), back);
+        assert_eq!(cut_off(Idempotency::Keyed), back);
+        let reason = StopReason::Ambiguous;
+        assert_eq!(cut_off(Idempotency::Unsafe), Settlement::DeadLetter { reason });
     }
 
     #[test]
