@@ -5,17 +5,35 @@
 //! caller's deadline and never beyond it, and does not repeat what is not known to be safe to repeat.
 //!
 //! ```
-//! use relent::{Pipeline, Policy};
+//! use std::io;
 //!
-//! # async fn fetch_stock(item: &str) -> std::io::Result<u32> { Ok(item.len() as u32) }
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let inventory = Pipeline::new(Policy::live())?.named("inventory");
+//! use relent::{Attempt, Pipeline, Policy};
 //!
-//! let stock = inventory.safe().run(|_attempt| fetch_stock("apples")).await?;
-//! # assert_eq!(stock, 6);
-//! # Ok(())
-//! # }
+//! /// Stands for a request: refused at first, answered when it is asked again.
+//! async fn fetch_stock(item: &str, attempt: Attempt) -> io::Result<usize> {
+//!     match attempt.number {
+//!         1 => Err(io::ErrorKind::ConnectionRefused.into()),
+//!         _ => Ok(item.len()),
+//!     }
+//! }
+//!
+//! #[tokio::main(flavor = "current_thread")]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let inventory = Pipeline::new(Policy::live())?.named("inventory");
+//!
+//!     let stock = inventory.safe().run(|attempt| fetch_stock("apples", attempt)).await?;
+//!
+//!     println!("{stock} apples");
+//!     Ok(())
+//! }
+//! ```
+//!
+//! To run it, paste it over `src/main.rs` of a new crate with
+//!
+//! ```toml
+//! [dependencies]
+//! relent = "0.1"
+//! tokio = { version = "1", features = ["macros", "rt"] }
 //! ```
 //!
 //! By default ([`Policy::live`]) that is at most five attempts of two seconds each within five seconds, as long
@@ -23,6 +41,14 @@
 //! `safe()` says that reading a stock twice does no harm; without it, an attempt that may have been processed
 //! is the last. Which errors say "not now" is the error type's own word, [`Classify`]; an error type that says
 //! nothing does not compile.
+//!
+//! Four [guides] say how to [choose a policy](guide::choosing_a_policy), to
+//! [classify failures](guide::classifying_failures), to [set and pass on deadlines](guide::deadlines), and to
+//! [test your own code](guide::testing_your_own_code). Runnable [examples] show a loop of one's own, blocking calls, a
+//! shared budget, a breaker, and a clock that is not tokio's.
+//!
+//! [guides]: guide
+//! [examples]: https://github.com/relent-rs/relent/tree/main/crates/relent/examples
 //!
 //! # What it answers
 //!
@@ -85,6 +111,7 @@ pub mod control;
 mod error;
 mod event;
 mod gates;
+pub mod guide;
 mod nesting;
 mod overrun;
 mod pipeline;
