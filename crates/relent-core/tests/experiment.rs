@@ -5,8 +5,10 @@
 //! equalities and not intervals. A hundred calls a second for the budgets that look at the clock: it moves
 //! 10 ms before each call, and no wait takes time.
 
+use std::time::Duration;
+
 use relent_core::{
-    Cause, Timestamp,
+    Backoff, BreakerPolicy, BreakerState, Cause, Sent, Timestamp, Verdict, Window,
     budget::{BudgetPolicy, BudgetState, GrpcPolicy, LoanPolicy, QuotaPolicy, RatioPolicy, SharePolicy},
 };
 
@@ -198,6 +200,56 @@ fn the_aws_quotas_drain_at_their_own_rates() {
     let new = [(10116, 0), (10545, 0), (12565, 1), (11654, 1890), (10768, 4663), (10035, 10000)];
     assert_eq!(row(Some(BudgetPolicy::Quota(QuotaPolicy::AWS_2026)), 5), new);
 }
+
+/// The plain loop behind a breaker that opens at a tenth of at least a hundred attempts in half a minute, for five
+/// seconds.
+fn behind_a_breaker(p: f64) -> (u32, u32) {
+    let policy = BreakerPolicy {
+        failure_rate_milli: Some(100),
+        min_calls: 100,
+        window: Window::Time(Duration::from_nanos(30 * FINE_SECOND)),
+        break_time: Backoff::Constant(Duration::from_nanos(5 * FINE_SECOND)),
+        break_jitter_milli: 0,
+        probes: 1,
+        ..BreakerPolicy::default()
+    };
+    let mut breaker = BreakerState::new(&policy, 0);
+    let mut random = NetRandom::new(42);
+    let (mut attempts, mut gave_up, mut seconds) = (0, 0, 0.0);
+    for _ in 0..10_000 {
+        seconds += 0.01;
+        let now = finely(seconds);
+        let mut attempt = || {
+            let ticket = breaker.admit(now).ok()?;
+            attempts += 1;
+            let succeeds = random.next_double() >= p;
+            let verdict = if succeeds { Verdict::Success } else { FAILURE };
+            let _told = breaker.record(ticket, verdict, Duration::ZERO, now);
+            Some(succeeds)
+        };
+        let succeeded = (0..5).map_while(|_| attempt()).any(|succeeds| succeeds);
+        gave_up += u32::from(!succeeded);
+    }
+    (attempts, gave_up)
+}
+
+#[test]
+fn a_breaker_alone_gives_up_on_what_it_gave_up_on_in_the_article() {
+    let expected = [(10116, 0), (10020, 501), (1387, 8925), (1332, 9097), (963, 9523), (119, 10000)];
+    assert_eq!(FAILING.map(behind_a_breaker), expected);
+}
+
+/// A clock on which the sum of 0.01 s reads as it is, to its last bit: whether a break of five seconds is over after
+/// five hundred steps depends on it.
+fn finely(seconds: f64) -> Timestamp {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number above zero")]
+    let parts = (seconds * FINE_SECOND as f64) as u64;
+    Timestamp::from_nanos(parts)
+}
+
+/// So many of the clock's units that every double-precision number of seconds up to 128 is a whole number of them.
+const FINE_SECOND: u64 = 1 << 50;
+const FAILURE: Verdict = Verdict::Failure { cause: Cause::Error, sent: Sent::Maybe, server_wait: None };
 
 /// The columns: shares of attempts that fail, the last an outage.
 const FAILING: [f64; 6] = [0.01, 0.05, 0.2, 0.3, 0.5, 1.0];
