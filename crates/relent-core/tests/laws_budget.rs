@@ -1,194 +1,36 @@
-//! Laws of the budgets: what holds for every pattern of failures, causes, open loans and steps of the clock, and
-//! the thresholds that their sources publish.
+//! Laws of the budgets of every kind, and the thresholds that their sources publish.
 
 use std::time::Duration;
 
 use proptest::{collection::vec, prelude::*};
 use relent_core::{
-    Cause, Gate, Timestamp,
+    Cause, Timestamp,
     budget::{
         BudgetPolicy, BudgetState, GrpcPolicy, Loan, LoanPolicy, Of, QuotaPolicy, RatioPolicy, SharePolicy,
         traffic,
     },
 };
 
-/// One thing that happens to a budget. Loans stay open between events, as those of concurrent calls do; an index
-/// picks one of them.
+/// One thing that happens to a budget whose retries all fail.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Call,
-    FirstSuccess,
     Ask(Cause),
-    Succeed(usize),
-    Fail(usize),
-    Unsent(usize),
     Pass(Duration),
-    GoBack(Duration),
-}
-
-fn cause() -> impl Strategy<Value = Cause> {
-    prop_oneof![Just(Cause::Error), Just(Cause::Timeout), Just(Cause::Throttled), Just(Cause::Lost)]
 }
 
 fn event() -> impl Strategy<Value = Event> {
+    let cause =
+        prop_oneof![Just(Cause::Error), Just(Cause::Timeout), Just(Cause::Throttled), Just(Cause::Lost)];
     let any_length = prop_oneof![0_u64..100, 0_u64..20_000, 0_u64..200_000].prop_map(Duration::from_millis);
     prop_oneof![
         6 => Just(Event::Call),
-        4 => Just(Event::FirstSuccess),
-        6 => cause().prop_map(Event::Ask),
-        2 => (0_usize..8).prop_map(Event::Succeed),
-        3 => (0_usize..8).prop_map(Event::Fail),
-        2 => (0_usize..8).prop_map(Event::Unsent),
-        3 => any_length.clone().prop_map(Event::Pass),
-        1 => any_length.prop_map(Event::GoBack),
+        6 => cause.prop_map(Event::Ask),
+        3 => any_length.prop_map(Event::Pass),
     ]
 }
 
-fn loan_policy() -> impl Strategy<Value = LoanPolicy> {
-    let any = (0_u32..2000, 0_u32..2000, 0_u32..20_000, 0_u32..500, 0_u32..5000, 1_u32..5000, 1_u32..9000);
-    let any = any.prop_map(|(earn, gain, floor, per_call, start, charge, throttled)| LoanPolicy {
-        earn_milli: earn,
-        gain_milli: gain,
-        floor_milli: floor,
-        per_call_milli: per_call,
-        start_milli: start,
-        charge_milli: charge,
-        throttled_milli: throttled,
-    });
-    prop_oneof![1 => Just(LoanPolicy::default()), 2 => any]
-}
-
-/// The sums that the loan budget's laws speak of, beside the budget itself.
-struct Ledger {
-    policy: LoanPolicy,
-    budget: BudgetState,
-    now: Timestamp,
-    calls: Vec<Timestamp>,
-    open: Vec<Loan>,
-    earned: u64,
-    gained: u64,
-    kept: u64,
-}
-
-impl Ledger {
-    fn new(policy: LoanPolicy) -> Self {
-        let budget = BudgetState::new(&BudgetPolicy::Loan(policy));
-        let (calls, open) = (Vec::new(), Vec::new());
-        Self { policy, budget, now: Timestamp::from_secs(600), calls, open, earned: 0, gained: 0, kept: 0 }
-    }
-
-    fn tokens(&self) -> u64 {
-        self.budget.tokens_milli(self.now).map(u64::from).expect("a loan budget has tokens")
-    }
-
-    fn lent(&self) -> u64 {
-        self.open.iter().map(|loan| u64::from(loan.charge_milli())).sum()
-    }
-
-    fn take(&mut self, index: usize) -> Option<Loan> {
-        (index < self.open.len()).then(|| self.open.remove(index))
-    }
-
-    fn step(&mut self, event: Event) {
-        match event {
-            Event::Call => {
-                self.calls.push(self.now);
-                self.budget.on_call(self.now);
-            }
-            Event::FirstSuccess => {
-                self.earned += u64::from(self.policy.earn_milli);
-                self.budget.on_first_success(self.now);
-            }
-            Event::Ask(cause) => self.open.extend(self.budget.try_retry(cause, self.now)),
-            Event::Succeed(index) => {
-                let Some(loan) = self.take(index) else { return };
-                if loan.cause() == Cause::Error {
-                    self.gained += u64::from(loan.charge_milli()) * u64::from(self.policy.gain_milli) / 1000;
-                }
-                self.budget.on_retry_success(loan, self.now);
-            }
-            Event::Fail(index) => {
-                let Some(loan) = self.take(index) else { return };
-                self.kept += u64::from(loan.charge_milli());
-                self.budget.on_retry_failure(loan);
-            }
-            Event::Unsent(index) => {
-                let Some(loan) = self.take(index) else { return };
-                self.budget.on_unsent(loan);
-            }
-            Event::Pass(length) => self.now = self.now.after(length),
-            Event::GoBack(length) => self.now = self.now.before(length),
-        }
-    }
-
-    /// The most that any count of the last minute's calls can make the bucket hold.
-    fn most_cap(&self) -> u64 {
-        let sized = self.calls.len() as u64 * u64::from(self.policy.per_call_milli);
-        sized.max(u64::from(self.policy.floor_milli))
-    }
-}
-
 proptest! {
-    /// Law 1: failed retries are paid for by the start, by first successes and by interest; so are open loans
-    /// and what is left.
-    #[test]
-    fn failed_retries_never_cost_more_than_was_earned(policy in loan_policy(), events in vec(event(), 1..300)) {
-        let mut ledger = Ledger::new(policy);
-        for event in events {
-            ledger.step(event);
-            let income = u64::from(policy.start_milli) + ledger.earned + ledger.gained;
-            prop_assert!(ledger.kept + ledger.lent() + ledger.tokens() <= income, "after {event:?}");
-        }
-    }
-
-    /// Law 2: once successes stop, what failed retries cost is at most the tokens that were there and the loans
-    /// that were out, however many calls fail and however long it lasts.
-    #[test]
-    fn an_outage_costs_no_more_than_the_tokens_at_its_start(
-        policy in loan_policy(),
-        before in vec(event(), 0..200),
-        outage in vec(event(), 1..300),
-    ) {
-        let mut ledger = Ledger::new(policy);
-        before.into_iter().for_each(|event| ledger.step(event));
-        // Read where the bucket is largest for as long as the outage may let it grow.
-        let started = ledger.kept + ledger.lent() + ledger.budget_tokens_uncut();
-        for event in outage {
-            if !matches!(event, Event::FirstSuccess | Event::Succeed(_)) {
-                ledger.step(event);
-            }
-            prop_assert!(ledger.kept + ledger.lent() <= started);
-        }
-    }
-
-    /// Law 3: tokens lie between nothing and what the bucket holds at that moment.
-    #[test]
-    fn tokens_stay_between_nothing_and_what_the_bucket_holds(
-        policy in loan_policy(),
-        events in vec(event(), 1..300),
-    ) {
-        let mut ledger = Ledger::new(policy);
-        for event in events {
-            ledger.step(event);
-            prop_assert!(ledger.tokens() <= ledger.most_cap());
-        }
-    }
-
-    /// A retry that is let through costs what its cause costs, at once, and one that is refused costs nothing.
-    #[test]
-    fn a_loan_is_charged_when_it_is_given(policy in loan_policy(), events in vec(event(), 1..100), cause in cause()) {
-        let mut ledger = Ledger::new(policy);
-        events.into_iter().for_each(|event| ledger.step(event));
-        let before = ledger.tokens();
-        match ledger.budget.try_retry(cause, ledger.now) {
-            Ok(loan) => prop_assert_eq!(ledger.tokens() + u64::from(loan.charge_milli()), before),
-            Err(refusal) => {
-                prop_assert_eq!(refusal.by, Gate::Budget);
-                prop_assert_eq!(ledger.tokens(), before);
-            }
-        }
-    }
-
     /// No budget blocks for good: whatever happened, enough first successes buy a retry again.
     #[test]
     fn successes_open_every_budget_again(policy in any_policy(), events in vec(event(), 0..200)) {
@@ -204,7 +46,6 @@ proptest! {
                     }
                 }
                 Event::Pass(length) => now = now.after(length),
-                _ => {}
             }
         }
         for _ in 0..3_000 {
@@ -233,17 +74,6 @@ proptest! {
             }
             prop_assert!(traffic::calls_milli(words, now) <= made);
         }
-    }
-}
-
-impl Ledger {
-    /// The tokens before they are cut to what the bucket holds now: an outage's own calls may make it larger.
-    fn budget_tokens_uncut(&self) -> u64 {
-        let mut grown = self.budget.clone();
-        for _ in 0..1000 {
-            grown.on_call(self.now);
-        }
-        grown.tokens_milli(self.now).map(u64::from).expect("a loan budget has tokens")
     }
 }
 
