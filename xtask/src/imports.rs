@@ -11,6 +11,24 @@ const TABLE: &[Row] = &[
     ("relent-core", &[], &["serde"]),
     ("relent", &["relent-core"], &["loom", "opentelemetry", "tokio", "tracing"]), // loom under `cfg(loom)` alone
     ("relent-tower", &["relent"], &["http", "httpdate"]),
+    (
+        "relent-idempotency",
+        &["relent"],
+        &[
+            "async-trait",
+            "bytes",
+            "getrandom",
+            "http",
+            "http-body",
+            "http-body-util",
+            "pin-project-lite",
+            "sha2",
+            "tokio",
+            "tower-layer",
+            "tower-service",
+            "tracing",
+        ],
+    ),
     ("relent-ledger", &["relent-core"], &["async-trait", "bytes", "uuid"]),
     (
         "relent-ledger-sqlite",
