@@ -54,6 +54,7 @@ const TABLE: &[Row] = &[
         ],
     ),
     ("relent-probe", &["relent"], &["bytes", "http", "httparse", "httpdate", "sha2", "tokio"]),
+    ("relent-sim", &["relent-core"], &["libm", "serde", "toml"]),
     (
         "relent-cli",
         &["relent", "relent-core", "relent-deliver", "relent-ledger", "relent-ledger-sqlite"],

@@ -99,6 +99,7 @@ const RULES: &[Rule] = &[
             "crates/relent-cli/",
             "crates/relent-core/src/policy/text",
             "crates/relent-ledger-sqlite/src/row.rs",
+            "crates/relent-sim/src/scenario/text.rs",
         ],
         words: &["serde_json::", "#[serde("],
         patterns: Patterns::Checked,
