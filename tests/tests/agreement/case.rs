@@ -116,7 +116,7 @@ fn backoff() -> impl Strategy<Value = Backoff> {
     ]
 }
 
-fn jitter() -> impl Strategy<Value = Jitter> {
+pub(crate) fn jitter() -> impl Strategy<Value = Jitter> {
     prop_oneof![
         3 => Just(Jitter::Full),
         1 => Just(Jitter::None),
@@ -128,7 +128,7 @@ fn jitter() -> impl Strategy<Value = Jitter> {
     ]
 }
 
-fn server_wait() -> impl Strategy<Value = ServerWait> {
+pub(crate) fn server_wait() -> impl Strategy<Value = ServerWait> {
     let mode = prop_oneof![
         3 => Just(ServerWaitMode::Above),
         1 => Just(ServerWaitMode::Longer),
@@ -185,7 +185,7 @@ fn outcome() -> impl Strategy<Value = ScriptedOutcome> {
     })
 }
 
-fn millis(low: u64, high: u64) -> impl Strategy<Value = Duration> {
+pub(crate) fn millis(low: u64, high: u64) -> impl Strategy<Value = Duration> {
     // With some nanoseconds, so that no rounding goes unseen.
     (low..=high, 0..1_000_000u32).prop_map(move |(millis, nanos)| {
         Duration::from_millis(millis) + Duration::from_nanos(if millis < high { u64::from(nanos) } else { 0 })

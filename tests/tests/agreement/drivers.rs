@@ -1,4 +1,4 @@
-//! The three drivers, each brought to the same table.
+//! The four drivers, each brought to the same table.
 
 use std::{
     cell::RefCell,
@@ -13,8 +13,8 @@ use std::{
 
 use bytes::Bytes;
 use relent::{
-    Clock, ErrorClass, History, ManualClock, Observed, Pipeline, Route, ScriptedOutcome, Sighting,
-    StopReason, Timeline, Timestamp, Wait, timeline,
+    Attempt, BlockingClock, Calls, Clock, ErrorClass, History, ManualClock, Observed, Observing, Pipeline,
+    Policy, Report, Route, ScriptedOutcome, Sighting, StopReason, Timeline, Timestamp, Wait, timeline,
 };
 use relent_deliver::{
     Answered, AttemptEnded, Deliverer, Ended, Limits, Observe, Outbound, Policies, Transport,
@@ -38,33 +38,73 @@ pub(crate) fn explained(case: &Case) -> (Course, Timeline) {
     (Course::of(&timeline), timeline)
 }
 
+/// A pipeline's classifier, for operations that return what the script says.
+pub(crate) type Sighted = Observing<fn(Result<&ScriptedOutcome, &Infallible>) -> Sighting>;
+
+/// The policy in force for callers of the library.
+pub(crate) fn in_force(clock: &ManualClock, policy: &Policy) -> Pipeline<ManualClock, Sighted> {
+    let pipeline = Pipeline::on(clock.clone(), policy.clone()).expect("the policy is possible");
+    pipeline.observe_with(|result| match result {
+        Ok(outcome) => Sighting { observed: outcome.observed, server_wait: outcome.server_wait },
+        Err(never) => match *never {},
+    })
+}
+
 /// What a caller of the library gets.
-pub(crate) fn live(case: &Case) -> Course {
+pub(crate) fn live(case: &Case) -> (Course, Report) {
     let clock = ManualClock::starting_at(START);
-    let pipeline = Pipeline::on(clock.clone(), case.policy.clone())
-        .expect("the policy is possible")
-        .observe_with(|result: Result<&ScriptedOutcome, &Infallible>| match result {
-            Ok(outcome) => Sighting { observed: outcome.observed, server_wait: outcome.server_wait },
-            Err(never) => match *never {},
-        });
-    let attempts = RefCell::new(Vec::new());
-    let mut calls = pipeline.calls().with_seed(case.seed).on_route(ROUTE.method, ROUTE.path);
-    if let Some(length) = case.upstream {
-        calls = calls.with_deadline_in(length);
-    }
-    let (_, report) = clock.block_on(calls.run_with_report(|attempt| {
-        let outcome = case.script[attempt.number as usize - 1];
-        let ended = attempt.began.after(outcome.took).min(attempt.give_up_at);
-        attempts.borrow_mut().push((attempt.began, ended));
+    let pipeline = in_force(&clock, &case.policy);
+    let log = RefCell::new(Vec::new());
+    let called = terms(&pipeline, case).run_with_report(|attempt| {
+        let outcome = noted(case, attempt, &log);
         let clock = clock.clone();
         async move {
             clock.sleep(outcome.took).await;
             Ok(outcome)
         }
-    }));
-    let attempts = attempts.into_inner();
+    });
+    let (_, report) = clock.block_on(called);
+    (course(log.into_inner(), report.stop), report)
+}
+
+/// What a caller gets whose thread waits. Its operation keeps to the time that it is given, as a socket does.
+pub(crate) fn blocking(case: &Case) -> (Course, Report) {
+    let clock = ManualClock::starting_at(START);
+    let pipeline = in_force(&clock, &case.policy);
+    let log = RefCell::new(Vec::new());
+    let (_, report) = terms(&pipeline, case).run_blocking_with_report(|attempt| {
+        let outcome = noted(case, attempt, &log);
+        clock.pause_until(attempt.began.after(outcome.took.min(attempt.allowed())));
+        Ok(match outcome.took > attempt.allowed() {
+            true => ScriptedOutcome {
+                observed: Observed::Error(ErrorClass::Timeout),
+                server_wait: None,
+                ..outcome
+            },
+            false => outcome,
+        })
+    });
+    (course(log.into_inner(), report.stop), report)
+}
+
+fn terms<'a>(pipeline: &'a Pipeline<ManualClock, Sighted>, case: &Case) -> Calls<'a, ManualClock, Sighted> {
+    let calls = pipeline.calls().with_seed(case.seed).on_route(ROUTE.method, ROUTE.path);
+    match case.upstream {
+        Some(length) => calls.with_deadline_in(length),
+        None => calls,
+    }
+}
+
+/// What the script says of an attempt, which is noted with its beginning and its end.
+fn noted(case: &Case, attempt: Attempt, log: &RefCell<Vec<(Timestamp, Timestamp)>>) -> ScriptedOutcome {
+    let outcome = case.script[attempt.number as usize - 1];
+    log.borrow_mut().push((attempt.began, attempt.began.after(outcome.took).min(attempt.give_up_at)));
+    outcome
+}
+
+fn course(attempts: Vec<(Timestamp, Timestamp)>, stop: StopReason) -> Course {
     let waits = attempts.windows(2).map(|pair| pair[1].0.since(pair[0].1)).collect();
-    Course { attempts, waits, stop: report.stop }
+    Course { attempts, waits, stop }
 }
 
 /// The driver of `relent serve`, on the store of `relent serve`.
@@ -96,9 +136,7 @@ impl Durable {
             State::Dead => message.summary.reason.expect("a dead letter has a reason"),
             other => panic!("not ended: {}", other.name()),
         };
-        let attempts: Vec<_> = attempts.collect();
-        let waits = attempts.windows(2).map(|pair| pair[1].0.since(pair[0].1)).collect();
-        (Course { attempts, waits, stop }, message.waits.iter().map(|record| record.wait).collect())
+        (course(attempts.collect(), stop), message.waits.iter().map(|record| record.wait).collect())
     }
 
     async fn deliver_one(&self, case: &Case, id: MessageId) -> Message {

@@ -1,10 +1,14 @@
-//! One decision code: the live driver, the durable driver and the explained timeline are given the same policy,
-//! the same seed and the same outcomes, and must begin the same attempts, wait the same durations and stop for the
-//! same reason. So must the durable driver and the explained timeline where workers die and dead letters are sent again.
+//! One decision code: the live driver, the blocking one, the durable one and the explained timeline are given the same
+//! policy, the same seed and the same outcomes, and must begin the same attempts, wait the same durations and stop for
+//! the same reason. So must the durable driver and the explained timeline where workers die and dead letters are sent
+//! again, and the live and the blocking driver, at every gate, with the core's own states.
 
 mod case;
 mod drivers;
+mod gates;
+mod lives;
 mod mishaps;
+mod twin;
 
 use std::{sync::LazyLock, time::Duration};
 
@@ -48,14 +52,21 @@ proptest! {
         // One store for all cases: each begins when the last has ended, and leaves nothing that is due.
         static DURABLE: LazyLock<Durable> = LazyLock::new(Durable::open);
         let (explained, timeline) = drivers::explained(&case);
-        let live = drivers::live(&case);
+        let (live, report) = drivers::live(&case);
+        let (blocking, blocking_report) = drivers::blocking(&case);
         let (durable, recorded) = DURABLE.deliver(&case);
         prop_assert_eq!(&live, &explained, "live and explained");
+        prop_assert_eq!(&blocking, &explained, "blocking and explained");
+        prop_assert_eq!(&report, &blocking_report, "the reports of both");
         prop_assert_eq!(&durable, &explained, "durable and explained");
         let decided: Vec<_> = timeline.steps.iter().filter_map(|step| match step.decision {
             Decision::Retry(wait) => Some(wait),
             Decision::Stop(_) => None,
         }).collect();
+        let waited: Duration = decided.iter().map(|wait| wait.length).sum();
+        let told = (report.waited, report.took, report.last_verdict);
+        let expected = (waited, timeline.at.since(drivers::START), timeline.history.last_verdict);
+        prop_assert_eq!(told, expected, "the report says what happened");
         prop_assert_eq!(recorded, decided, "every wait is recorded with its whole derivation");
     }
 
