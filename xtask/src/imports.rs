@@ -29,6 +29,11 @@ const TABLE: &[Row] = &[
             "tracing",
         ],
     ),
+    (
+        "relent-idempotency-sqlite",
+        &["relent", "relent-idempotency"],
+        &["async-trait", "http", "rusqlite", "tokio"],
+    ),
     ("relent-ledger", &["relent-core"], &["async-trait", "bytes", "uuid"]),
     (
         "relent-ledger-sqlite",

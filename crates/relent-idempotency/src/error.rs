@@ -22,6 +22,8 @@ pub enum ErrorKind {
     Full,
     /// What is stored cannot be read.
     Corrupt,
+    /// The caller asked for what the contract does not allow. Nothing was written.
+    Misuse,
     /// The store did not answer in time. Whether it did what it was asked is not known.
     TimedOut,
     /// Anything else: the disk, the connection. Whether it did what it was asked may not be known.
@@ -67,7 +69,7 @@ impl std::error::Error for Error {
 impl Classify for Error {
     fn classify(&self) -> Verdict {
         let cause = match self.kind {
-            ErrorKind::Stale | ErrorKind::Corrupt => return Verdict::Permanent,
+            ErrorKind::Stale | ErrorKind::Corrupt | ErrorKind::Misuse => return Verdict::Permanent,
             ErrorKind::TimedOut => Cause::Timeout,
             ErrorKind::Full | ErrorKind::Unavailable => Cause::Error,
         };

@@ -1,0 +1,57 @@
+//! Idempotency records in embedded SQLite.
+//!
+//! The store of a service on one machine: a file, which may be the service's own database. One writer thread commits
+//! many requests together, and is done when they are on disk. Several processes may share the file.
+//!
+//! A handler whose own tables are in the same file does its work and ends its run in one transaction,
+//! [`SqliteStore::transact`]: then its outcome is never unknown, whenever the process dies.
+//!
+//! ```
+//! use bytes::Bytes;
+//! use http::{Response, StatusCode};
+//! use http_body_util::Full;
+//! use relent_idempotency::{Answer, NoEffect, Run};
+//! use relent_idempotency_sqlite::{SqliteStore, rusqlite};
+//!
+//! async fn create_order(store: SqliteStore, run: Run, item: String) -> Response<Full<Bytes>> {
+//!     let done = store.transact(run.lease(), move |transaction| {
+//!         transaction.execute("INSERT INTO orders (item) VALUES (?1)", [&item])?;
+//!         let id = transaction.last_insert_rowid();
+//!         Ok::<_, rusqlite::Error>(Answer::new(StatusCode::CREATED, format!("order {id}")))
+//!     });
+//!     match done.await {
+//!         Ok(answer) => answer.into(),
+//!         Err(_) => Answer::new(StatusCode::SERVICE_UNAVAILABLE, "nothing was done").into(),
+//!     }
+//! }
+//! # use relent_idempotency::*;
+//! # use std::time::Duration;
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() {
+//! #     let folder = tempfile::tempdir().unwrap();
+//! #     let store = SqliteStore::open(folder.path().join("orders.db"), Default::default()).unwrap();
+//! #     rusqlite::Connection::open(store.path()).unwrap().execute_batch("CREATE TABLE orders (id INTEGER PRIMARY KEY, item TEXT)").unwrap();
+//! #     let settings = Settings { when_lost: WhenLost::SharedTransaction, ..Settings::default() };
+//! #     let layer = IdempotencyLayer::new(store.clone(), Everyone, settings).unwrap();
+//! #     let service = tower::Layer::layer(&layer, tower::service_fn(move |request: http::Request<RequestBody<Full<Bytes>>>| {
+//! #         let (store, run) = (store.clone(), request.extensions().get::<Run>().unwrap().clone());
+//! #         async move { Ok::<_, std::convert::Infallible>(create_order(store, run, "apples".into()).await) }
+//! #     }));
+//! #     for replayed in [false, true] {
+//! #         let request = http::Request::post("/orders").header("idempotency-key", "k").body(Full::default()).unwrap();
+//! #         let response = tower::ServiceExt::oneshot(service.clone(), request).await.unwrap();
+//! #         assert_eq!((response.status(), response.headers().contains_key("idempotency-replayed")), (StatusCode::CREATED, replayed));
+//! #     }
+//! # }
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod error;
+mod record;
+mod store;
+mod thread;
+
+pub use rusqlite;
+
+pub use store::{Options, SqliteStore, TransactError};
