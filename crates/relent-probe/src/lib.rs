@@ -10,12 +10,14 @@
 
 mod act;
 mod dependency;
+mod fit;
 mod hint;
 mod record;
 mod script;
 
 pub use act::{Act, Answer, Extent};
 pub use dependency::Dependency;
+pub use fit::{Curve, Evidence, FirstRetry, Fit, JitterKind, fit};
 pub use hint::{Hint, ShouldRetry, WaitForm};
 pub use record::{Arrival, Body, End, Limits, Whole};
 pub use script::{Greeting, Head, Play, RequestKey, Script};
