@@ -1,8 +1,6 @@
 //! Who may import whom. A new line here is the rarest kind of change and needs its reason in an ADR.
 
-use serde_json::Value;
-
-use crate::run::cargo_output;
+use crate::metadata::metadata;
 
 /// A crate, the crates of relent that it may use, and everything from outside.
 type Row = (&'static str, &'static [&'static str], &'static [&'static str]);
@@ -93,9 +91,7 @@ const TABLE: &[Row] = &[
 
 /// Compares the manifests with the table, in both directions.
 pub(crate) fn check(faults: &mut Vec<String>) -> Result<(), String> {
-    let metadata: Value =
-        serde_json::from_str(&cargo_output(&["metadata", "--format-version", "1", "--no-deps"])?)
-            .map_err(|error| format!("cargo metadata: {error}"))?;
+    let metadata = metadata()?;
     let packages = metadata["packages"].as_array().ok_or("cargo metadata has no packages")?;
     for package in packages {
         let name = package["name"].as_str().unwrap_or_default();

@@ -1,7 +1,10 @@
 //! Every interleaving of the controls' atomics. Without `--cfg loom` these suites are empty, for loom takes the place of
 //! the atomics in the library itself.
 
-use crate::run::{cargo, root, target_folder};
+use crate::{
+    metadata::target_folder,
+    run::{cargo, root},
+};
 
 /// Runs the suites, in a target folder of their own: another `RUSTFLAGS` would have everything else built anew.
 pub(crate) fn run() -> Result<(), String> {

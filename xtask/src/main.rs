@@ -3,8 +3,11 @@
 mod bench;
 mod cases;
 mod examples;
+mod features;
 mod imports;
 mod loom;
+mod metadata;
+mod package;
 mod run;
 mod test;
 mod tidy;
@@ -26,6 +29,8 @@ fn main() -> ExitCode {
         ["soak", rest @ ..] => bench::soak(rest),
         ["loom"] => loom::run(),
         ["examples"] => examples(),
+        ["features"] => features::run(),
+        ["package"] => package::run(),
         ["cases"] => cases::run(),
         _ => {
             eprint!("{HELP}");
@@ -41,14 +46,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// All that must hold besides the tests: format, house rules, lints, the crates without their features, docs.
+/// All that must hold besides the tests: format, house rules, lints, each feature alone, packages, docs.
 fn lint() -> Result<(), String> {
     cargo(&["fmt", "--all", "--check"], &[])?;
     tidy::run()?;
     cargo(&["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"], &[])?;
-    for package in ["relent-core", "relent"] {
-        cargo(&["check", "--package", package, "--no-default-features"], &[])?;
-    }
+    features::run()?;
+    package::check()?;
     cargo(&["doc", "--workspace", "--no-deps", "--all-features"], &[("RUSTDOCFLAGS", "-D warnings")])
 }
 
@@ -74,7 +78,7 @@ const HELP: &str = "\
 cargo xtask COMMAND
 
   ci               `lint`, then `test`: what must hold before something lands
-  lint             format, house rules, lints, docs
+  lint             format, house rules, lints, each feature alone, packages, docs
   test [FILTER]    every test of the workspace, doc tests and examples included; ends with `N passed, N failed, N skipped`
   tidy             the import table, and house rules that a compiler does not know
   tables           write the golden timelines anew
@@ -83,5 +87,7 @@ cargo xtask COMMAND
   soak MINUTES     the kill loop, for as long as you like
   loom             every interleaving of the controls' atomics
   examples         runs every example with the features that it asks for and no others
+  features         lints every library with each of its features alone; part of `lint`
+  package          packs every crate, builds each from its package, and runs the front page in a fresh crate
   cases            which behaviour cases are cited by which test
 ";

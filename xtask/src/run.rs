@@ -1,9 +1,12 @@
 //! Running cargo.
 
 use std::{
-    env,
+    env, io,
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Stdio},
+    sync::mpsc,
+    thread,
+    time::Duration,
 };
 
 /// Runs cargo in the project's root; an exit code other than 0 is an error.
@@ -11,6 +14,36 @@ pub(crate) fn cargo(args: &[&str], envs: &[(&str, &str)]) -> Result<(), String> 
     eprintln!("$ cargo {}", args.join(" "));
     let status = command(args, envs).status().map_err(|error| format!("cargo does not start: {error}"))?;
     if status.success() { Ok(()) } else { Err(format!("`cargo {}` failed ({status})", args.join(" "))) }
+}
+
+/// Runs cargo, shows what it prints, and stops it if it goes on for longer; that is an error, too.
+pub(crate) fn cargo_within(limit: Duration, args: &[&str]) -> Result<(), String> {
+    let shown = format!("cargo {}", args.join(" "));
+    eprintln!("$ {shown}");
+    let failed = |error| format!("`{shown}`: {error}");
+    let mut child = command(args, &[]).stdout(Stdio::piped()).spawn().map_err(failed)?;
+    let mut output = child.stdout.take().ok_or("no output")?;
+    let (ended, end) = mpsc::channel();
+    // It ends when the child closes its output, by itself or because it is killed below.
+    let printer = thread::spawn(move || {
+        let copied = io::copy(&mut output, &mut io::stdout());
+        let _nobody_waits_any_more = ended.send(());
+        copied
+    });
+    let in_time = end.recv_timeout(limit).is_ok();
+    if !in_time {
+        child.kill().map_err(failed)?;
+    }
+    let status = child.wait().map_err(failed)?;
+    match printer.join() {
+        Ok(copied) => copied.map_err(failed)?,
+        Err(_) => return Err(format!("`{shown}`: its output could not be shown")),
+    };
+    match (in_time, status.success()) {
+        (true, true) => Ok(()),
+        (true, false) => Err(format!("`{shown}` failed ({status})")),
+        (false, _) => Err(format!("`{shown}` had not ended after {limit:?}")),
+    }
 }
 
 /// Runs cargo and returns what it prints.
@@ -38,17 +71,6 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
 }
 
-/// Where cargo puts what it builds.
-pub(crate) fn target_folder() -> Result<PathBuf, String> {
-    let metadata = cargo_output(&["metadata", "--format-version", "1", "--no-deps"])?;
-    let metadata: serde_json::Value =
-        serde_json::from_str(&metadata).map_err(|error| format!("cargo metadata: {error}"))?;
-    metadata["target_directory"]
-        .as_str()
-        .map(PathBuf::from)
-        .ok_or("cargo metadata names no target folder".into())
-}
-
 /// Every Rust file of the project, with its path from the root.
 pub(crate) fn rust_files() -> Result<Vec<(String, String)>, String> {
     let mut files = Vec::new();
@@ -62,7 +84,7 @@ pub(crate) fn rust_files() -> Result<Vec<(String, String)>, String> {
     Ok(files)
 }
 
-fn walk(folder: &Path, files: &mut Vec<(String, String)>) -> std::io::Result<()> {
+fn walk(folder: &Path, files: &mut Vec<(String, String)>) -> io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
         if path.is_dir() && !path.ends_with("target") {

@@ -2,15 +2,13 @@
 
 use std::{
     io::{BufRead, BufReader},
-    path::PathBuf,
     process::{Command, Stdio},
 };
 
-use serde_json::Value;
-
 use crate::{
     examples,
-    run::{cargo, cargo_output, command},
+    metadata::target_folder,
+    run::{cargo, command},
 };
 
 /// Builds everything once, then runs the suites: with nextest where it is installed (all suites side by side),
@@ -37,15 +35,6 @@ pub(crate) fn run(filter: &[&str]) -> Result<(), String> {
     }
     println!("{} passed, {} failed, {} skipped", counts.passed, counts.failed, counts.skipped);
     if counts.runs_failed > 0 { Err("the tests failed".into()) } else { Ok(()) }
-}
-
-/// Where cargo builds to.
-fn target_folder() -> Result<PathBuf, String> {
-    let metadata: Value =
-        serde_json::from_str(&cargo_output(&["metadata", "--format-version", "1", "--no-deps"])?)
-            .map_err(|error| format!("cargo metadata: {error}"))?;
-    let folder = metadata["target_directory"].as_str().ok_or("cargo metadata names no target directory")?;
-    Ok(PathBuf::from(folder))
 }
 
 #[derive(Default)]

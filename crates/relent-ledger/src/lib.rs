@@ -8,6 +8,7 @@
 //! what decides about it stands in its history.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod audit;
 mod contract;

@@ -101,6 +101,7 @@
 //! - `opentelemetry`: `OpenTelemetry`, which measures it.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod blocking;
 mod call;
@@ -139,3 +140,8 @@ pub use overrun::{Overruns, Work};
 pub use pipeline::Pipeline;
 pub use report::{Report, Stage};
 pub use switch::{Retries, retries, retries_off, retries_on};
+
+/// The README's example, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
