@@ -1,12 +1,17 @@
 //! Which failures say "not now", as data: two built-in tables and a policy's own rules above them.
 
+mod terms;
+
 use alloc::{string::String, vec::Vec};
 use core::{fmt, time::Duration};
 
 use crate::{
     decision::names,
+    history::Idempotency,
     verdict::{Cause, Neutral, Sent, Verdict},
 };
+
+pub use terms::Terms;
 
 /// What a driver saw of an attempt's end: a status, or an error without one.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -30,6 +35,9 @@ pub enum ErrorClass {
     Tls,
     /// A connection closed before anything of the request was written.
     NotSent,
+    /// The dependency said that it did not process the request: HTTP/2's `REFUSED_STREAM`, or a `GOAWAY` that
+    /// leaves it out.
+    Unprocessed,
     /// The connection broke after the request may have been sent.
     Reset,
     /// No response head came in time.
@@ -58,6 +66,7 @@ names!(ErrorClass {
     ConnectTimeout => "connect_timeout",
     Tls => "tls",
     NotSent => "not_sent",
+    Unprocessed => "unprocessed",
     Reset => "reset",
     HeaderTimeout => "header_timeout",
     BodyTimeout => "body_timeout",
@@ -126,8 +135,13 @@ pub struct RouteRule {
     pub method: Option<String>,
     /// The path; a trailing `*` matches any rest.
     pub path: String,
-    /// What counts there.
+    /// What answers mean there.
     pub rules: Rules,
+    /// Whether these requests may be repeated, whatever their method says: a search by `POST` is safe, a report
+    /// that takes the database a minute is better not asked for twice.
+    pub repeat: Option<Idempotency>,
+    /// How long after its call began an answer is still of use: a shorter total time-out.
+    pub fresh_for: Option<Duration>,
 }
 
 /// The request that an observation belongs to.
@@ -175,6 +189,7 @@ impl Observed {
                 | ErrorClass::OwnFault
                 | ErrorClass::Blocked,
             ) => Sent::No,
+            Self::Error(ErrorClass::Unprocessed) => Sent::RefusedBefore,
             Self::Status(_) | Self::Error(_) => Sent::Maybe,
         }
     }
@@ -262,6 +277,11 @@ impl Rules {
 }
 
 impl RouteRule {
+    /// A rule for this path, under every method, that says nothing yet.
+    pub fn on(path: impl Into<String>) -> Self {
+        Self { method: None, path: path.into(), rules: Rules::default(), repeat: None, fresh_for: None }
+    }
+
     fn matches(&self, route: Route<'_>) -> bool {
         let method = self.method.as_deref().is_none_or(|method| method.eq_ignore_ascii_case(route.method));
         let path = match self.path.strip_suffix('*') {
@@ -282,6 +302,7 @@ const fn documents(observed: Observed) -> Answer {
             ErrorClass::Connect
             | ErrorClass::ConnectTimeout
             | ErrorClass::NotSent
+            | ErrorClass::Unprocessed
             | ErrorClass::Reset
             | ErrorClass::HeaderTimeout
             | ErrorClass::BodyTimeout
@@ -347,8 +368,7 @@ mod tests {
     fn a_route_matches_by_method_and_path() {
         let rule = |method: Option<&str>, path: &str| RouteRule {
             method: method.map(String::from),
-            path: path.into(),
-            rules: Rules::default(),
+            ..RouteRule::on(path)
         };
         for (rule, method, path, matches) in [
             (rule(Some("GET"), "/orders/*"), "GET", "/orders/1", true),

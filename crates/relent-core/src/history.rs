@@ -48,9 +48,11 @@ pub enum Idempotency {
     /// Repeating it may do it twice.
     #[default]
     Unsafe,
+    /// It is not repeated, however safe that were: it costs too much. It has one attempt.
+    Never,
 }
 
-names!(Idempotency { Safe => "safe", Keyed => "keyed", Unsafe => "unsafe" });
+names!(Idempotency { Safe => "safe", Keyed => "keyed", Unsafe => "unsafe", Never => "never" });
 
 /// Where a call stands among pipelines.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
@@ -342,7 +344,7 @@ mod tests {
         assert_eq!(History::from_bytes(&[]), Err(Unreadable("length")));
         assert_eq!(History::from_bytes(&full().to_bytes()[1..]), Err(Unreadable("length")));
         assert_eq!(resummed(0, 2), Unreadable("version"));
-        assert_eq!(resummed(44, 3), Unreadable("idempotency"));
+        assert_eq!(resummed(44, 4), Unreadable("idempotency"));
         assert_eq!(resummed(45, 3), Unreadable("nesting"));
         assert_eq!(resummed(62, 6), Unreadable("verdict"));
         assert_eq!(resummed(63, 4), Unreadable("cause"));

@@ -50,7 +50,7 @@ pub mod window;
 pub use backoff::Backoff;
 pub use breaker::{BreakerPolicy, BreakerState, SlowCalls};
 pub use budget::BudgetPolicy;
-pub use classify::{Answer, Classification, ErrorClass, Observed, Route, RouteRule, Rules, Table};
+pub use classify::{Answer, Classification, ErrorClass, Observed, Route, RouteRule, Rules, Table, Terms};
 pub use concurrency::ConcurrencyPolicy;
 pub use deadline::Deadlines;
 pub use decision::{Decision, Gate, Refusal, StopReason, Wait, WaitOrigin};

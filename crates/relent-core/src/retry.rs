@@ -167,7 +167,8 @@ impl RetryPolicy {
         if sent == Sent::Maybe && history.idempotency == Idempotency::Unsafe {
             return Some(StopReason::Ambiguous);
         }
-        if self.max_attempts.is_some_and(|max| history.attempts >= max) {
+        let once = history.idempotency == Idempotency::Never;
+        if once || self.max_attempts.is_some_and(|max| history.attempts >= max) {
             return Some(StopReason::AttemptsExhausted);
         }
         let obeyed = self.server_wait.mode != ServerWaitMode::Ignore && self.server_wait.over == Over::Stop;

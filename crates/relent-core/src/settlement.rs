@@ -57,6 +57,7 @@ impl Settlement {
                 Self::Defer { wait: Wait::exactly(Duration::ZERO, WaitOrigin::Shutdown) }
             }
             Idempotency::Unsafe => Self::DeadLetter { reason: StopReason::Ambiguous },
+            Idempotency::Never => Self::DeadLetter { reason: StopReason::AttemptsExhausted },
         }
     }
 }

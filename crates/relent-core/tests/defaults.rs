@@ -133,13 +133,14 @@ fn every_status_means_what_the_tables_say() {
 #[test]
 fn every_class_of_error_means_what_the_tables_say() {
     use Answer::{No, NotNow};
-    use Sent::{Maybe, No as Never};
+    use Sent::{Maybe, No as Never, RefusedBefore};
     let table = [
         (ErrorClass::Dns, No, NotNow, Never),
         (ErrorClass::Connect, NotNow, NotNow, Never),
         (ErrorClass::ConnectTimeout, NotNow, NotNow, Never),
         (ErrorClass::Tls, No, NotNow, Never),
         (ErrorClass::NotSent, NotNow, NotNow, Never),
+        (ErrorClass::Unprocessed, NotNow, NotNow, RefusedBefore),
         (ErrorClass::Reset, NotNow, NotNow, Maybe),
         (ErrorClass::HeaderTimeout, NotNow, NotNow, Maybe),
         (ErrorClass::BodyTimeout, NotNow, NotNow, Maybe),

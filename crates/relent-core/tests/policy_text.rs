@@ -50,6 +50,8 @@ fn unlike_the_default() -> Policy {
         method = "GET"
         path = "/orders/*"
         status = { 404 = "throttled" }
+        repeat = "never"
+        fresh_for = "2s"
         "#,
     );
     policy.retry.jitter = Jitter::Proportional { below_milli: 200, above_milli: 125 };
@@ -97,6 +99,8 @@ fn every_field_means_what_it_says() {
                 method: Some("GET".into()),
                 path: "/orders/*".into(),
                 rules: Rules { statuses: vec![(404, 404, Answer::Throttled)], errors: vec![] },
+                repeat: Some(Idempotency::Never),
+                fresh_for: Some(ms(2000)),
             }],
         },
     };
@@ -195,7 +199,7 @@ fn an_unknown_field_is_refused_with_the_fields_that_are_known() {
 fn what_cannot_be_read_is_refused_with_the_field_and_the_way_out() {
     for (text, field, way_out) in [
         ("preset = \"fast\"", "preset: ", "default, durable"),
-        ("repeat = \"yes\"", "repeat: ", "safe, keyed, unsafe"),
+        ("repeat = \"yes\"", "repeat: ", "safe, keyed, unsafe, never"),
         ("attempt_timeout = 2", "attempt_timeout: ", "unit is missing"),
         ("attempt_timeout = \"-2s\"", "attempt_timeout: ", "negative"),
         ("attempt_timeout = -2", "attempt_timeout: ", "negative"),

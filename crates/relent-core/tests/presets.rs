@@ -77,12 +77,13 @@ fn not_now(statuses: impl IntoIterator<Item = u16>) -> Vec<(u16, Answer)> {
     statuses.into_iter().map(|status| (status, Answer::NotNow)).collect()
 }
 
-const NETWORK: [&str; 10] = [
+const NETWORK: [&str; 11] = [
     "dns",
     "connect",
     "connect_timeout",
     "tls",
     "not_sent",
+    "unprocessed",
     "reset",
     "header_timeout",
     "body_timeout",
@@ -197,7 +198,7 @@ fn grpc_repeats_what_is_unavailable_and_obeys_a_pushback_to_the_millisecond() {
     let policy = Preset::GrpcA6.policy();
     let (statuses, errors) = repeated(&policy);
     assert_eq!(statuses, not_now([429, 502, 503, 504]));
-    assert_eq!(errors, ["dns", "connect", "connect_timeout", "tls", "not_sent", "reset"]);
+    assert_eq!(errors, ["dns", "connect", "connect_timeout", "tls", "not_sent", "unprocessed", "reset"]);
     for asked in [0, 1, 4_321] {
         let told = decisions(&policy, 7, &[failure(Cause::Error, Some(ms(asked)))]);
         assert!(matches!(told[..], [Decision::Retry(wait)] if wait.length == ms(asked)), "{told:?}");
@@ -378,6 +379,7 @@ fn envoy_retries_once_below_its_base_interval_and_further_ones_below_ten_times_i
             "connect_timeout",
             "tls",
             "not_sent",
+            "unprocessed",
             "reset",
             "header_timeout",
             "body_timeout",

@@ -122,6 +122,16 @@ fn an_impossible_classification_is_refused_with_its_rule() {
             "classify.route[1].path: \"orders\"",
         ),
         ("[[classify.route]]\npath = \"/orders\"", "classify.route[1].status: a route without rules"),
+        (
+            "[[classify.route]]\nrepeat = \"twice\"",
+            "classify.route[1].repeat: \"twice\" is not known; write one of safe, keyed, unsafe, never",
+        ),
+        ("[[classify.route]]\nfresh_for = \"soon\"", "classify.route[1].fresh_for: "),
+        ("[[classify.route]]\nfresh_for = \"0s\"", "classify.route[1].fresh_for: 0s makes no sense here"),
+        (
+            "[[classify.route]]\nfresh_for = \"100ms\"",
+            "classify.route[1].fresh_for: 100ms leaves no room for an attempt",
+        ),
     ]);
 }
 

@@ -5,12 +5,12 @@
 
 mod fingerprint;
 mod headers;
-mod url;
+pub(crate) mod url;
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
 use bytes::Bytes;
-use relent::{Decision, DurationText, History, Idempotency, Policy, Timestamp};
+use relent::{Decision, DurationText, History, Idempotency, Policy, Route, Timestamp};
 use relent_ledger::{MessageId, NewMessage, Request};
 
 use crate::Policies;
@@ -144,19 +144,20 @@ pub fn prepare(
     let policy = policies.named(name).map_err(|unknown| Invalid::new("policy", unknown.to_string()))?;
 
     let id = MessageId::generate(now);
-    let repeat = submission.repeat.unwrap_or(policy.repeat);
     let not_before = submission.not_before.map(|when| when.from(now)).filter(|at| *at > now);
     let deadline = submission.deadline.map(|when| when.from(now));
-    let history = begin(policy, id, repeat, now, not_before, deadline)?;
+    let mut history = begin(policy, id, now, not_before, deadline)?;
+    let route = Route { method: &method, path: url::path(&submission.url) };
+    policy.classify.terms(route).apply(submission.repeat, &mut history);
     Ok(NewMessage {
         id,
         accepted_at: now,
         destination,
+        repeat: history.idempotency,
         request: Request { method, url: submission.url.clone(), headers, body: submission.body.clone() },
         key: submission.key.clone(),
         fingerprint: submission.fingerprint(),
         policy: name.to_owned(),
-        repeat,
         labels: submission.labels.clone(),
         not_before,
         deadline,
@@ -169,7 +170,6 @@ pub fn prepare(
 fn begin(
     policy: &Policy,
     id: MessageId,
-    repeat: Idempotency,
     now: Timestamp,
     not_before: Option<Timestamp>,
     deadline: Option<Timestamp>,
@@ -179,7 +179,7 @@ fn begin(
     }
     let start = not_before.unwrap_or(now);
     let business = deadline.or_else(|| policy.business_deadline.map(|length| now.after(length)));
-    let history = History { idempotency: repeat, ..policy.begin(id.seed(), start, None, business) };
+    let history = policy.begin(id.seed(), start, None, business);
     match policy.retry.decide(&history, start) {
         Decision::Retry(_) => Ok(history),
         Decision::Stop(_) => Err(no_room(policy, start.since(now), deadline.map(|at| at.since(now)))),

@@ -3,10 +3,10 @@
 use std::{fmt, time::Duration};
 
 use bytes::Bytes;
-use relent::{Deadlines, History, Policy, Timestamp};
+use relent::{Deadlines, History, Policy, Route, Timestamp};
 use relent_ledger::{Ledger, Message, MessageId, Redrive, Settled, State, Stretch};
 
-use crate::{Policies, UnknownPolicy};
+use crate::{Policies, UnknownPolicy, intake::url};
 
 /// Sends a dead letter again at `now`. Its id, its key and its attempt log stay; attempts and losses count from
 /// zero. The caller then [wakes](crate::Deliverer::wake) the driver.
@@ -66,9 +66,11 @@ fn anew(
     now: Timestamp,
     deadline: Option<Timestamp>,
 ) -> History {
-    let fresh = policy.begin(message.summary.id.seed(), now, None, deadline);
+    let mut fresh = policy.begin(message.summary.id.seed(), now, None, deadline);
+    let route = Route { method: &message.request.method, path: url::path(&message.request.url) };
+    policy.classify.terms(route).apply(Some(message.repeat), &mut fresh);
     let deadlines = Deadlines { upstream: None, ..fresh.deadlines };
-    let before = seen.unwrap_or(History { idempotency: message.repeat, ..fresh });
+    let before = seen.unwrap_or(fresh);
     let redriven = before.redriven(now, deadlines);
     History { cycle: message.summary.cycle.saturating_add(1), ..redriven }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use relent::{History, Idempotency, Policy, Timestamp};
+use relent::{History, Idempotency, Policy, RouteRule, Timestamp};
 use relent_deliver::{IntakeLimits, Invalid, InvalidKind, Policies, Submission, When, prepare};
 use relent_ledger::{Destination, NewMessage};
 
@@ -68,6 +68,24 @@ fn repeat_is_the_policys_unless_the_sender_says_otherwise() {
     assert_eq!(history(&take(live.clone()).unwrap()).idempotency, Idempotency::Unsafe);
     let safe = take(Submission { repeat: Some(Idempotency::Safe), ..live }).unwrap();
     assert_eq!((history(&safe).idempotency, safe.repeat), (Idempotency::Safe, Idempotency::Safe));
+}
+
+#[test]
+fn what_the_policy_says_of_a_route_counts_for_the_messages_that_go_there() {
+    let mut policy = Policy::durable();
+    policy.classify.routes.push(RouteRule {
+        method: Some("POST".to_owned()),
+        repeat: Some(Idempotency::Never),
+        fresh_for: Some(HOUR),
+        ..RouteRule::on("/orders")
+    });
+    let policies = Policies::new([("durable".to_owned(), policy)]);
+    let take = |url| prepare(&Submission::new(url), &policies, &IntakeLimits::default(), NOW).unwrap();
+    let order = take("https://shop.example/orders?a=b");
+    assert_eq!((order.repeat, history(&order).idempotency), (Idempotency::Never, Idempotency::Never));
+    assert_eq!(history(&order).deadlines.total, Some(NOW.after(HOUR)));
+    let other = take("https://shop.example/other");
+    assert_eq!((other.repeat, history(&other).deadlines.total), (Idempotency::Keyed, None));
 }
 
 #[test]

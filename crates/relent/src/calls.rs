@@ -33,7 +33,7 @@ impl<'a, C: Clock, K> Calls<'a, C, K> {
         self.with_idempotency(Idempotency::Unsafe)
     }
 
-    /// Whether they may be repeated, in place of the policy's `repeat`.
+    /// Whether they may be repeated, in place of what the policy says; a route's `repeat = "never"` stands.
     pub fn with_idempotency(self, idempotency: Idempotency) -> Self {
         Self { idempotency: Some(idempotency), ..self }
     }
@@ -84,9 +84,7 @@ impl<'a, C: Clock, K> Calls<'a, C, K> {
         let seed = self.seed.unwrap_or_else(|| self.pipeline.draw_seed());
         let mut history =
             self.pipeline.policy().begin(seed, self.pipeline.clock().now(), self.upstream, None);
-        if let Some(idempotency) = self.idempotency {
-            history.idempotency = idempotency;
-        }
+        self.pipeline.policy().classify.terms(self.route).apply(self.idempotency, &mut history);
         let (nesting, around) = nesting::here(self.pipeline.identity());
         history.nesting = nesting;
         (history, around)

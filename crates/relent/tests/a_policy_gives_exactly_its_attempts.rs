@@ -6,7 +6,7 @@ use std::{error::Error as _, io, sync::Mutex, time::Duration};
 
 use relent::{
     Backoff, Clock, Decision, Error, Idempotency, Jitter, ManualClock, Pipeline, Policy, RetryPolicy,
-    ServerWaitMode, StopReason, Timestamp, WaitOrigin,
+    RouteRule, ServerWaitMode, StopReason, Timestamp, WaitOrigin,
 };
 use support::{Act, Dependency, SECOND, at_once, doubling, pipeline, plain, with_attempts};
 
@@ -105,6 +105,25 @@ fn what_is_not_safe_to_repeat_is_sent_once_unless_a_key_says_otherwise() {
     let dependency = Dependency::new(&clock, &[at_once(503)]);
     let call = safe.unsafe_to_repeat().run_with_report(|a| dependency.call(a));
     assert_eq!(clock.block_on(call).1.stop, StopReason::Ambiguous, "a call may be stricter than its policy");
+}
+
+#[test]
+fn what_a_route_forbids_is_tried_once_whoever_says_that_it_is_safe() {
+    let clock = ManualClock::new();
+    let mut policy = with_attempts(4, plain(Backoff::Constant(SECOND)));
+    policy.classify.routes.push(RouteRule {
+        repeat: Some(Idempotency::Never),
+        fresh_for: Some(2 * SECOND),
+        ..RouteRule::on("/report")
+    });
+    let reports = pipeline(&clock, policy);
+    for script in [at_once(503), Act::Answer(200, 3 * SECOND)] {
+        let dependency = Dependency::new(&clock, &[script]);
+        let calls = reports.safe().on_route("GET", "/report");
+        let (_, report) = clock.block_on(calls.run_with_report(|a| dependency.call(a)));
+        assert_eq!((report.stop, report.attempts), (StopReason::AttemptsExhausted, 1), "{script:?}");
+        assert!(report.took <= 2 * SECOND, "it is given up when it is stale");
+    }
 }
 
 #[test]

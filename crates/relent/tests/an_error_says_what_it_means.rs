@@ -45,8 +45,8 @@ fn a_rule_of_the_policy_counts_for_an_io_error() {
     policy.classify.rules.errors.push((ErrorClass::Connect, Answer::No));
     policy.classify.routes.push(RouteRule {
         method: Some("GET".into()),
-        path: "/stock/*".into(),
         rules: Rules { errors: vec![(ErrorClass::Connect, Answer::NotNow)], ..Rules::default() },
+        ..RouteRule::on("/stock/*")
     });
     let users = Pipeline::on(clock.clone(), policy).unwrap();
     let refused = |_| async { Err::<(), _>(io::Error::from(io::ErrorKind::ConnectionRefused)) };

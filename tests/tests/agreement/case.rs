@@ -60,7 +60,7 @@ fn case(outcome: impl Strategy<Value = ScriptedOutcome>) -> impl Strategy<Value 
 }
 
 fn policy() -> impl Strategy<Value = Policy> {
-    (select(Idempotency::ALL), limits(), retry(), classification())
+    (repeat(), limits(), retry(), classification())
         .prop_map(|(repeat, (attempt_timeout, total_timeout, business_deadline), retry, classify)| Policy {
             repeat,
             attempt_timeout,
@@ -73,6 +73,15 @@ fn policy() -> impl Strategy<Value = Policy> {
             ..Policy::durable()
         })
         .prop_filter("the policy is possible", |policy| policy.validate().is_ok())
+}
+
+/// All of them, but seldom the one that ends most calls after an attempt.
+fn repeat() -> impl Strategy<Value = Idempotency> {
+    prop_oneof![
+        12 => select(vec![Idempotency::Safe, Idempotency::Keyed]),
+        3 => Just(Idempotency::Unsafe),
+        1 => Just(Idempotency::Never),
+    ]
 }
 
 fn limits() -> impl Strategy<Value = (Duration, Option<Duration>, Option<Duration>)> {
@@ -146,13 +155,12 @@ pub(crate) fn server_wait() -> impl Strategy<Value = ServerWait> {
 /// A table, and rules above it, for this route, another and all; none about 200, which ends every script.
 fn classification() -> impl Strategy<Value = Classification> {
     let path = select(vec!["/orders", "/ord*", "/elsewhere"]);
-    let route = (select(vec![None, Some("POST"), Some("GET")]), path, rules(1..3)).prop_map(
-        |(method, path, rules)| RouteRule {
-            method: method.map(str::to_string),
-            path: path.to_string(),
-            rules,
-        },
-    );
+    let matched = (select(vec![None, Some("POST"), Some("GET")]), path, rules(1..3));
+    let repeat = option::weighted(0.1, repeat());
+    let fresh_for = option::weighted(0.1, millis(2_000, 600_000));
+    let route = (matched, repeat, fresh_for).prop_map(|((method, path, rules), repeat, fresh_for)| {
+        RouteRule { method: method.map(str::to_string), path: path.to_string(), rules, repeat, fresh_for }
+    });
     (select(Table::ALL), rules(0..3), vec(route, 0..3)).prop_map(|(table, rules, routes)| Classification {
         rules,
         routes,
@@ -199,6 +207,7 @@ const SEEN_ERRORS: &[ErrorClass] = &[
     ErrorClass::ConnectTimeout,
     ErrorClass::Tls,
     ErrorClass::NotSent,
+    ErrorClass::Unprocessed,
     ErrorClass::Reset,
     ErrorClass::HeaderTimeout,
     ErrorClass::BodyTimeout,

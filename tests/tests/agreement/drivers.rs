@@ -225,7 +225,10 @@ pub(crate) fn policies(case: &Case) -> Policies {
 }
 
 pub(crate) fn history(case: &Case) -> History {
-    case.policy.begin(case.seed, START, case.upstream.map(|length| START.after(length)), None)
+    let upstream = case.upstream.map(|length| START.after(length));
+    let mut history = case.policy.begin(case.seed, START, upstream, None);
+    case.policy.classify.terms(ROUTE).apply(None, &mut history);
+    history
 }
 
 pub(crate) fn message(case: &Case, id: MessageId) -> NewMessage {
@@ -243,7 +246,7 @@ pub(crate) fn message(case: &Case, id: MessageId) -> NewMessage {
         key: None,
         fingerprint: [0; 32],
         policy: POLICY.to_string(),
-        repeat: case.policy.repeat,
+        repeat: history.idempotency,
         labels: Default::default(),
         not_before: None,
         deadline: history.deadlines.business,

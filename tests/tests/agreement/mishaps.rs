@@ -29,8 +29,9 @@ pub(crate) fn timelines(case: &Case) -> Vec<Timeline> {
         let is_last = script.is_empty() || timeline.end == Some(StopReason::Succeeded);
         let at = timeline.at.after(UNTIL_SENT_AGAIN);
         let until = case.policy.business_deadline.map(|length| at.after(length));
-        let deadlines = case.policy.begin(case.seed, at, None, until).deadlines;
-        history = timeline.history.redriven(at, deadlines);
+        let mut fresh = case.policy.begin(case.seed, at, None, until);
+        case.policy.classify.terms(ROUTE).apply(None, &mut fresh);
+        history = timeline.history.redriven(at, fresh.deadlines);
         timelines.push(timeline);
         if is_last {
             return timelines;

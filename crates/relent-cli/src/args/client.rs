@@ -53,7 +53,7 @@ pub(crate) struct SendArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) policy: Option<String>,
     /// Whether it may be sent again when nobody knows what an attempt did [default: the policy's, keyed].
-    #[arg(long, value_name = "HOW", value_parser = ["safe", "keyed", "unsafe"])]
+    #[arg(long, value_name = "HOW", value_parser = ["safe", "keyed", "unsafe", "never"])]
     pub(crate) repeat: Option<String>,
     /// A label of your own; may be repeated.
     #[arg(long = "label", value_name = "NAME=VALUE")]

@@ -46,8 +46,9 @@ impl Explained {
     fn new(args: &ExplainArgs) -> anyhow::Result<Self> {
         let (name, mut policy) = policy(args)?;
         if let Some(repeat) = &args.repeat {
-            policy.repeat = Idempotency::from_name(repeat)
-                .ok_or_else(|| Misuse::new(format!("--repeat {repeat}: write safe, keyed or unsafe")))?;
+            policy.repeat = Idempotency::from_name(repeat).ok_or_else(|| {
+                Misuse::new(format!("--repeat {repeat}: write safe, keyed, unsafe or never"))
+            })?;
         }
         let warnings = policy.validate().map_err(|invalid| Misuse::new(format!("{name}: {invalid}")))?;
         let script = args.outcomes.as_deref().map(parse_script).transpose();

@@ -230,7 +230,10 @@ fn when(field: &str, text: &str) -> Result<When, Problem> {
 
 fn repeat(text: &str) -> Result<Idempotency, Problem> {
     Idempotency::from_name(text).ok_or_else(|| {
-        Problem::invalid("repeat", format!("repeat \"{text}\" is not known; write safe, keyed or unsafe"))
+        Problem::invalid(
+            "repeat",
+            format!("repeat \"{text}\" is not known; write safe, keyed, unsafe or never"),
+        )
     })
 }
 

@@ -62,7 +62,7 @@ pub(crate) struct MessageView {
     /// The sender's idempotency key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) key: Option<String>,
-    /// Whether it is safe to repeat: `safe`, `keyed` or `unsafe`.
+    /// Whether it is safe to repeat: `safe`, `keyed`, `unsafe` or `never`.
     pub(crate) repeat: Name,
     /// Headers in the sender's order; those that carry credentials are `REDACTED`.
     pub(crate) headers: Vec<(String, String)>,

@@ -38,7 +38,7 @@ pub(crate) struct SubmissionText {
     /// The policy's name; `durable` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) policy: Option<String>,
-    /// `safe`, `keyed` or `unsafe`; the policy's if absent.
+    /// `safe`, `keyed`, `unsafe` or `never`; the policy's if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) repeat: Option<String>,
     /// The sender's own labels.

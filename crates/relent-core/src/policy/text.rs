@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// ```toml
 /// preset = "durable"            # any name of a Preset
-/// repeat = "keyed"              # safe | keyed | unsafe
+/// repeat = "keyed"              # safe | keyed | unsafe | never
 /// attempt_timeout = "2s"
 /// total_timeout = "5s"          # or "none"
 /// business_deadline = "3d"      # or "none"
@@ -90,6 +90,8 @@ use serde::{Deserialize, Serialize};
 /// method = "GET"
 /// path = "/orders/*"            # left out: every path
 /// status = { 404 = "not_now" }
+/// repeat = "never"              # as above, whatever the method says; left out: as the method says
+/// fresh_for = "2s"              # an answer is of no use later; left out: total_timeout
 /// ```
 ///
 /// [`From<&Policy>`](From) gives the complete text of a policy, for printing: every setting is there, and
@@ -186,4 +188,8 @@ struct RouteText {
     status: Pairs<String>,
     #[serde(default)]
     error: Pairs<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repeat: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fresh_for: Option<Scalar>,
 }

@@ -75,6 +75,11 @@ impl Policy {
             self.a_retry_can_begin(field, limit)?;
         }
         rules::check(&self.classify)?;
+        for (number, route) in (1..).zip(&self.classify.routes) {
+            if let Some(limit) = route.fresh_for {
+                self.an_attempt_can_begin(&format!("classify.route[{number}].fresh_for"), limit)?;
+            }
+        }
         let mut doubts = self.doubts();
         doubts.extend(self.controls()?);
         Ok(doubts)

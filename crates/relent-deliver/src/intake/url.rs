@@ -44,6 +44,16 @@ pub(super) fn destination(url: &str, most: usize) -> Result<Destination, Invalid
     Ok(Destination::new(format!("{scheme}://{host}:{port}")))
 }
 
+/// The path of a URL that has been checked, without its query.
+pub(crate) fn path(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let path = rest.find(['/', '?']).map_or("", |at| &rest[at..]);
+    match path.split('?').next() {
+        Some("") | None => "/",
+        Some(path) => path,
+    }
+}
+
 fn host(authority: &Authority) -> Result<String, Invalid> {
     let host = authority.host().to_ascii_lowercase();
     let is_name = host.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'));
@@ -75,6 +85,19 @@ fn invalid<T>(reason: impl Into<String>) -> Result<T, Invalid> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_path_is_that_of_the_request() {
+        for url in [
+            "http://example.com",
+            "http://example.com/",
+            "http://example.com?a=/b",
+            "https://example.com:8443/orders/1?a=b?c",
+            "http://[::1]/orders",
+        ] {
+            assert_eq!(path(url), url.parse::<Uri>().unwrap().path(), "{url}");
+        }
+    }
 
     #[test]
     fn a_destination_is_the_same_however_its_url_is_written() {

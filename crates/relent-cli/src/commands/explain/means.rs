@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use relent_core::{Answer, Classification, ErrorClass, Observed, Route, RouteRule};
+use relent_core::{Answer, Classification, DurationText, ErrorClass, Observed, Route, RouteRule};
 
 use crate::output::{Table, plain, words};
 
@@ -31,10 +31,11 @@ pub(super) fn describe(classify: &Classification) -> String {
 pub(super) fn route(rule: &RouteRule) -> String {
     let statuses = rule.rules.statuses.iter().map(|(low, high, answer)| (range(*low, *high), *answer));
     let errors = rule.rules.errors.iter().map(|(class, answer)| (class.name().to_owned(), *answer));
-    let rules: Vec<String> = statuses
-        .chain(errors)
-        .map(|(what, answer)| format!("{what} {}", answer.name().replace('_', " ")))
-        .collect();
+    let answers =
+        statuses.chain(errors).map(|(what, answer)| format!("{what} {}", answer.name().replace('_', " ")));
+    let repeat = rule.repeat.map(|repeat| format!("repeat {}", repeat.name()));
+    let fresh_for = rule.fresh_for.map(|length| format!("fresh for {}", DurationText(length)));
+    let rules: Vec<String> = answers.chain(repeat).chain(fresh_for).collect();
     let method = rule.method.as_deref().unwrap_or("any method");
     format!("{} {}: {}", plain(method), plain(&rule.path), rules.join(", "))
 }

@@ -104,10 +104,18 @@ impl ClassifyText {
 fn route_rule(field: &str, text: RouteText) -> Result<RouteRule, Invalid> {
     let statuses = statuses(&format!("{field}.status"), text.status)?;
     let errors = errors(&format!("{field}.error"), text.error)?;
+    let repeat = text
+        .repeat
+        .map(|name| word(&format!("{field}.repeat"), &name, Idempotency::ALL, Idempotency::name))
+        .transpose()?;
+    let fresh_for =
+        text.fresh_for.map(|written| length(&format!("{field}.fresh_for"), written)).transpose()?;
     Ok(RouteRule {
         method: text.method,
         path: text.path.unwrap_or_else(|| "*".into()),
         rules: Rules { statuses, errors },
+        repeat,
+        fresh_for,
     })
 }
 

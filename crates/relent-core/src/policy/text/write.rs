@@ -90,6 +90,8 @@ impl From<&Classification> for ClassifyText {
             path: Some(route.path.clone()),
             status: statuses(&route.rules),
             error: errors(&route.rules),
+            repeat: route.repeat.map(|repeat| repeat.name().into()),
+            fresh_for: route.fresh_for.map(length),
         });
         Self {
             table: Some(classify.table.name().into()),

@@ -30,10 +30,11 @@ fn path(field: &str, route: &RouteRule) -> Result<(), Invalid> {
         let reason = format!("\"{path}\" matches no path; it begins with /, or is * for every path");
         return Err(Invalid::new(field("path"), reason));
     }
-    let nothing = route.rules.statuses.is_empty() && route.rules.errors.is_empty();
-    match nothing {
+    let no_rules = route.rules.statuses.is_empty() && route.rules.errors.is_empty();
+    match no_rules && route.repeat.is_none() && route.fresh_for.is_none() {
         true => {
-            Err(Invalid::new(field("status"), "a route without rules does nothing; give it status or error"))
+            let reason = "a route without rules does nothing; give it status, error, repeat or fresh_for";
+            Err(Invalid::new(field("status"), reason))
         }
         false => Ok(()),
     }
