@@ -8,7 +8,7 @@ type Row = (&'static str, &'static [&'static str], &'static [&'static str]);
 const TABLE: &[Row] = &[
     ("relent-core", &[], &["serde"]),
     ("relent", &["relent-core"], &["loom", "opentelemetry", "tokio", "tracing"]), // loom under `cfg(loom)` alone
-    ("relent-tower", &["relent"], &["http", "httpdate"]),
+    ("relent-tower", &["relent"], &["h2", "http", "httpdate", "hyper", "hyper-util"]),
     (
         "relent-idempotency",
         &["relent"],
