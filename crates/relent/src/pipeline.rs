@@ -2,12 +2,16 @@
 
 mod control;
 mod seeds;
+#[cfg(feature = "opentelemetry")]
+mod vitals;
 
 use std::{fmt, future::Future, sync::Arc};
 
 use relent_core::{Invalid, Outcome, Policy, Timestamp, Verdict, Warning};
 
 use self::seeds::Seeds;
+#[cfg(feature = "opentelemetry")]
+pub(crate) use self::vitals::{State, Vitals};
 use crate::{
     call::{Attempt, Call},
     calls::Calls,

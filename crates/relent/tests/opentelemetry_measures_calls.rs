@@ -194,14 +194,54 @@ fn retries_within_retries_and_work_that_outlives_its_attempt_are_counted() {
 }
 
 #[test]
+fn a_watched_pipeline_shows_how_its_controls_stand_and_ends_with_the_pipeline() {
+    let (clock, meter) = (ManualClock::new(), Meter::new());
+    let policy = Policy {
+        attempt: Gates { concurrency: Some(ConcurrencyPolicy { limit: 3, queue: 0 }), ..Gates::default() },
+        breaker: Some(BreakerPolicy::default()),
+        budget: Some(BudgetPolicy::default()),
+        ..with_attempts(2, plain(Backoff::Constant(SECOND)))
+    };
+    let users = pipeline(&clock, policy).named("users");
+    meter.observer.watch(&users);
+    // By hand, and by a call that nobody observes.
+    users.breaker().unwrap().isolate();
+    let place = users.attempt_limit().unwrap().try_acquire().unwrap();
+    let state =
+        |of: &str| format!("relent.breaker.state [breaker.state={of}] {}", u8::from(of == "isolated"));
+    let mut expected = vec!["relent.attempt.overrunning [] 0".to_owned()];
+    expected.extend(["closed", "forced_closed", "half_open", "isolated", "observe_only", "open"].map(state));
+    expected.push("relent.budget.tokens [] 1".into());
+    expected.push("relent.limit.max [stage=gates] 3".into());
+    expected.push("relent.limit.usage [stage=gates] 1".into());
+    assert_eq!(meter.lines(), expected);
+    drop(place);
+
+    users.breaker().unwrap().close();
+    let busy = Dependency::new(&clock, &[at_once(503)]);
+    clock.block_on(users.run(|a| busy.call(a))).unwrap();
+    assert_eq!(meter.of("relent.budget.tokens"), ["[] 0"]);
+    // TS-04: what is removed is not reachable any more.
+    drop(users);
+    assert_eq!(meter.lines(), Vec::<String>::new());
+}
+
+#[test]
 fn the_table_in_the_docs_lists_every_instrument_with_its_kind_and_unit_and_every_attribute() {
     let meter = Meter::new();
     at_the_gates(&meter);
     round_a_breaker(&meter);
     nested_and_late(&meter);
+    let everything = Policy {
+        attempt: Gates { concurrency: Some(ConcurrencyPolicy { limit: 1, queue: 0 }), ..Gates::default() },
+        breaker: Some(BreakerPolicy::default()),
+        ..Policy::live()
+    };
+    let watched = Pipeline::on(ManualClock::new(), everything).unwrap().named("users");
+    meter.observer.watch(&watched);
     let docs = include_str!("../src/event/opentelemetry.rs");
     let rows: Vec<&str> = docs.lines().filter(|line| line.starts_with("/// | `relent.")).collect();
-    let exported = meter.exported();
+    let exported = meter.exported().expect("much was measured");
     let scope = exported.scope_metrics().next().expect("a scope");
     assert_eq!((scope.scope().name(), scope.scope().version()), ("relent", Some(env!("CARGO_PKG_VERSION"))));
     let mut names = BTreeSet::new();
@@ -210,6 +250,7 @@ fn the_table_in_the_docs_lists_every_instrument_with_its_kind_and_unit_and_every
             AggregatedMetrics::F64(MetricData::Histogram(_))
             | AggregatedMetrics::U64(MetricData::Histogram(_)) => "histogram",
             AggregatedMetrics::I64(_) => "up-down counter",
+            AggregatedMetrics::F64(MetricData::Gauge(_)) => "gauge",
             _ => "counter",
         };
         let row = format!("/// | `{}` | {kind}, {} | ", metric.name(), metric.unit());
@@ -225,7 +266,7 @@ fn the_table_in_the_docs_lists_every_instrument_with_its_kind_and_unit_and_every
         }
         names.insert(metric.name().to_owned());
     }
-    assert_eq!(names.len(), 11, "all were measured: {names:?}");
+    assert_eq!(names.len(), 16, "all were measured: {names:?}");
 }
 
 #[test]

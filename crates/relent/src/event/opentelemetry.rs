@@ -4,6 +4,7 @@
 //! convention, gRPC's calls and attempts.
 
 mod instruments;
+mod state;
 
 use std::time::Duration;
 
@@ -12,9 +13,9 @@ use opentelemetry::{
     metrics::{Meter, MeterProvider},
 };
 
-use self::instruments::Instruments;
+use self::{instruments::Instruments, state::Watched};
 use super::{Event, Observe, Scene, words};
-use crate::report::Report;
+use crate::{clock::Clock, pipeline::Pipeline, report::Report};
 
 /// Measures what happens with [OpenTelemetry](https://opentelemetry.io)'s metrics. One observer serves all
 /// pipelines.
@@ -33,6 +34,16 @@ use crate::report::Report;
 /// | `relent.budget.transitions` | counter, {transition} | a budget begins to refuse, or to lend again | `relent.budget.state` |
 /// | `relent.nested.calls` | counter, {call} | retries within another pipeline's attempt | `relent.nesting` |
 ///
+/// And of pipelines that are [watched](OpenTelemetry::watch), at each collection:
+///
+/// | instrument | kind, unit | what | attributes |
+/// |---|---|---|---|
+/// | `relent.breaker.state` | up-down counter, {breaker} | 1 for the state that the breaker is in, 0 for the others | `relent.breaker.state` |
+/// | `relent.budget.tokens` | gauge, {token} | what is left, of budgets that have tokens | |
+/// | `relent.limit.usage` | up-down counter, {permit} | in flight at a concurrency limit | `relent.stage` |
+/// | `relent.limit.max` | up-down counter, {permit} | the limit | `relent.stage` |
+/// | `relent.attempt.overrunning` | up-down counter, {attempt} | work that runs on after its attempt was given up | |
+///
 /// Every instrument also has `relent.dependency`, the pipeline's name, if it has one.
 ///
 /// | attribute | values |
@@ -45,7 +56,7 @@ use crate::report::Report;
 /// | `relent.wait.origin` | [`WaitOrigin::name`](crate::WaitOrigin::name): `backoff`, `server`, `own_fault` |
 /// | `relent.gate` | [`Gate::name`](crate::Gate::name): `concurrency`, `rate`, `budget`, `breaker`, `switch` |
 /// | `relent.stage` | [`Stage::name`](crate::Stage::name): `admission`, `retry`, `gates` |
-/// | `relent.breaker.from`, `relent.breaker.to` | [`Mode::name`](crate::breaker::Mode::name): `closed`, `open`, `half_open`, … |
+/// | `relent.breaker.from`, `relent.breaker.to`, `relent.breaker.state` | [`Mode::name`](crate::breaker::Mode::name): `closed`, `open`, `half_open`, … |
 /// | `relent.breaker.trip` | [`Trip::name`](crate::breaker::Trip::name), where the breaker tripped: `failure_rate`, `slow_rate`, `consecutive`, `probes` |
 /// | `relent.budget.state` | [`Lending::name`](crate::Lending::name): `lends`, `refuses` |
 /// | `relent.nesting` | [`Nesting::name`](crate::Nesting::name): `within`, `same_dependency` |
@@ -83,12 +94,15 @@ use crate::report::Report;
 /// // …
 /// let telemetry = Arc::new(OpenTelemetry::new(&*opentelemetry::global::meter_provider()));
 /// let users = Pipeline::new(Policy::live())?.named("users").observed_by(telemetry.clone());
-/// let stock = Pipeline::new(Policy::live())?.named("stock").observed_by(telemetry);
+/// let stock = Pipeline::new(Policy::live())?.named("stock").observed_by(telemetry.clone());
+/// telemetry.watch(&users);
+/// telemetry.watch(&stock);
 /// # Ok::<_, relent::Invalid>(())
 /// ```
 #[derive(Debug)]
 pub struct OpenTelemetry {
     instruments: Instruments,
+    watched: Watched,
 }
 
 impl OpenTelemetry {
@@ -96,7 +110,15 @@ impl OpenTelemetry {
     pub fn new(provider: &dyn MeterProvider) -> Self {
         let scope = InstrumentationScope::builder("relent").with_version(env!("CARGO_PKG_VERSION")).build();
         let meter: Meter = provider.meter_with_scope(scope);
-        Self { instruments: Instruments::of(&meter) }
+        Self { instruments: Instruments::of(&meter), watched: Watched::by(&meter) }
+    }
+
+    /// Reads how the pipeline's controls stand whenever metrics are collected: also what is moved by hand, or by
+    /// calls that nobody observes. It sees the controls that the pipeline has now; give it others before.
+    ///
+    /// The pipeline is not kept alive: when its last clone is gone, its series end. Pipelines of one name add up.
+    pub fn watch<C: Clock, K>(&self, pipeline: &Pipeline<C, K>) {
+        self.watched.watch(pipeline.vitals());
     }
 
     fn call_ended(&self, scene: Scene<'_>, report: &Report) {
@@ -182,6 +204,7 @@ const GATE: &str = "relent.gate";
 const STAGE: &str = "relent.stage";
 const BREAKER_FROM: &str = "relent.breaker.from";
 const BREAKER_TO: &str = "relent.breaker.to";
+const BREAKER_STATE: &str = "relent.breaker.state";
 const BREAKER_TRIP: &str = "relent.breaker.trip";
 const BUDGET_STATE: &str = "relent.budget.state";
 const NESTING: &str = "relent.nesting";

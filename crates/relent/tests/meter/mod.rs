@@ -25,15 +25,18 @@ impl Meter {
         Self { provider, exporter, observer }
     }
 
-    pub(crate) fn exported(&self) -> ResourceMetrics {
+    /// All that there is now. `None`: there is nothing.
+    pub(crate) fn exported(&self) -> Option<ResourceMetrics> {
+        self.exporter.reset();
         self.provider.force_flush().unwrap();
-        self.exporter.get_finished_metrics().unwrap().pop().expect("something was measured")
+        self.exporter.get_finished_metrics().unwrap().pop()
     }
 
     /// A line for each data point, in the order of the names and attributes.
     pub(crate) fn lines(&self) -> Vec<String> {
         let exported = self.exported();
-        let metrics = exported.scope_metrics().flat_map(|scope| scope.metrics());
+        let scopes = exported.iter().flat_map(|exported| exported.scope_metrics());
+        let metrics = scopes.flat_map(|scope| scope.metrics());
         metrics.flat_map(points).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
@@ -58,6 +61,10 @@ pub(crate) fn points(metric: &Metric) -> Vec<String> {
             assert!(!sum.is_monotonic(), "{}", metric.name());
             sum.data_points().map(|point| line(text(point.attributes()), point.value().to_string())).collect()
         }
+        AggregatedMetrics::F64(MetricData::Gauge(gauge)) => gauge
+            .data_points()
+            .map(|point| line(text(point.attributes()), point.value().to_string()))
+            .collect(),
         other => panic!("{}: {other:?}", metric.name()),
     }
 }
