@@ -8,8 +8,9 @@ pub(crate) fn run(args: &[&str]) -> Result<(), String> {
         ["accept"] => ("relent-tests", "accept"),
         ["deliver"] => ("relent-tests", "deliver"),
         ["ledger"] => ("relent-ledger-sqlite", "accept"),
+        ["sim"] => ("relent-sim", "sim"),
         [control @ ("breaker" | "budget" | "limits")] => ("relent", *control),
-        _ => return Err("name a bench: accept, deliver, ledger, breaker, budget or limits".into()),
+        _ => return Err("name a bench: accept, deliver, ledger, breaker, budget, limits or sim".into()),
     };
     if package == "relent-tests" {
         cargo(&["build", "--release", "--package", "relent-cli", "--bin", "relent"], &[])?;

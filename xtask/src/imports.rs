@@ -28,11 +28,6 @@ const TABLE: &[Row] = &[
         ],
     ),
     (
-        "relent-idempotency-postgres",
-        &["relent", "relent-idempotency"],
-        &["async-trait", "deadpool-postgres", "http", "tokio", "tokio-postgres"],
-    ),
-    (
         "relent-idempotency-sqlite",
         &["relent", "relent-idempotency"],
         &["async-trait", "http", "rusqlite", "tokio"],
@@ -62,10 +57,10 @@ const TABLE: &[Row] = &[
         ],
     ),
     ("relent-probe", &["relent"], &["bytes", "http", "httparse", "httpdate", "sha2", "tokio"]),
-    ("relent-sim", &["relent-core"], &["libm", "serde", "toml"]),
+    ("relent-sim", &["relent-core"], &["libm", "maud", "serde", "toml"]),
     (
         "relent-cli",
-        &["relent", "relent-core", "relent-deliver", "relent-ledger", "relent-ledger-sqlite"],
+        &["relent", "relent-core", "relent-deliver", "relent-ledger", "relent-ledger-sqlite", "relent-sim"],
         &[
             "anyhow",
             "axum",
@@ -77,6 +72,7 @@ const TABLE: &[Row] = &[
             "http-body-util",
             "hyper",
             "hyper-util",
+            "indicatif",
             "ipnet",
             "prometheus-client",
             "rlimit",

@@ -9,7 +9,6 @@ mod loom;
 mod metadata;
 mod package;
 mod run;
-mod services;
 mod test;
 mod tidy;
 
@@ -32,7 +31,6 @@ fn main() -> ExitCode {
         ["examples"] => examples(),
         ["features"] => features::run(),
         ["package"] => package::run(),
-        ["services"] => services::run(),
         ["cases"] => cases::run(),
         _ => {
             eprint!("{HELP}");
@@ -85,12 +83,12 @@ cargo xtask COMMAND
   tidy             the import table, and house rules that a compiler does not know
   tables           write the golden timelines anew
   bench NAME       `accept`: durable 201s a second; `ledger`: the store alone; `deliver`: deliveries a second;
-                   `breaker`, `budget`, `limits`: what each costs a call, beside its peers
+                   `breaker`, `budget`, `limits`: what each costs a call, beside its peers;
+                   `sim`: simulated attempts a second, beside a bare event loop
   soak MINUTES     the kill loop, for as long as you like
   loom             every interleaving of the controls' atomics
   examples         runs every example with the features that it asks for and no others
   features         lints every library with each of its features alone; part of `lint`
   package          packs every crate, builds each from its package, and runs the front page in a fresh crate
-  services         the services that tests need (PostgreSQL): found, started or installed; prints where they are
   cases            which behaviour cases are cited by which test
 ";

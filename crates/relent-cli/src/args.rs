@@ -2,6 +2,7 @@
 
 mod client;
 mod serve;
+mod sim;
 
 use std::path::PathBuf;
 
@@ -12,6 +13,7 @@ pub(crate) use client::{
     StatusArgs,
 };
 pub(crate) use serve::{LogFormat, ServeArgs, Synchronous};
+pub(crate) use sim::{SimArgs, SimCommand, SimCompareArgs, SimGateArgs, SimListArgs, SimRunArgs};
 
 /// Retries that know when to stop, and where the work goes then.
 ///
@@ -43,6 +45,8 @@ pub(crate) enum Command {
     Dead(DeadArgs),
     /// Show the timeline that a policy gives for a script of outcomes; nothing is sent.
     Explain(ExplainArgs),
+    /// Put policies through a storm: a dependency that gets into trouble, simulated; nothing is sent.
+    Sim(SimArgs),
     /// Check a store against its own rules, also while its server runs; nothing is changed.
     Fsck(FsckArgs),
     /// Watch relent at work: a flaky receiver, a server, 1,000 orders, under a minute.

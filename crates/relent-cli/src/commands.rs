@@ -9,6 +9,7 @@ mod ls;
 mod send;
 mod serve;
 mod show;
+mod sim;
 mod status;
 mod words;
 
@@ -25,6 +26,7 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Cancel(args) => cancel::run(args).await,
         Command::Dead(args) => dead::run(args).await,
         Command::Explain(args) => explain::run(args).await,
+        Command::Sim(args) => sim::run(args).await,
         Command::Fsck(args) => fsck::run(args).await,
         Command::Demo(args) => demo::run(args).await,
     }

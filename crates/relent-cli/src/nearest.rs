@@ -12,7 +12,7 @@ pub(crate) fn with_suggestion(sentence: &str) -> String {
 }
 
 /// The candidate with the fewest edits, if these are few for the length of the name.
-fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     candidates
         .map(|candidate| (edits(name, candidate), candidate))
         .min()

@@ -5,7 +5,7 @@ use relent_core::Policy;
 use crate::{
     policies::without_retries,
     report::{Recovery, Report},
-    scenario::{Gate, Measure, Relative, Scenario, Side},
+    scenario::{Gate, MEASURES, Measure, Relative, Scenario, Side},
 };
 
 /// A scenario that a policy was put through.
@@ -121,6 +121,75 @@ fn measured(gate: &Gate, report: &Report) -> Option<f64> {
         }),
         Measure::Peak => Some(crate::report::float(sums()?.peak) / report.normal_in_bin()?),
         Measure::BreakersOpened => Some(crate::report::float(sums()?.breakers_opened)),
+    }
+}
+
+impl Measure {
+    /// Its name, as it is written in a scenario.
+    pub fn name(self) -> &'static str {
+        MEASURES.iter().find(|(_, measure)| *measure == self).map_or("", |(name, _)| name)
+    }
+
+    /// What it is, in words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::ArrivalsPerCall => "requests for each call",
+            Self::Success => "calls that succeed",
+            Self::Rescued => "faltering calls that succeed",
+            Self::Recovery => "recovery",
+            Self::Peak => "most in 10 ms / the average before",
+            Self::BreakersOpened => "breakers opened",
+        }
+    }
+
+    /// Whether it is of a window.
+    pub fn has_window(self) -> bool {
+        self != Self::Recovery
+    }
+
+    /// A value of it for people.
+    pub fn text(self, value: f64) -> String {
+        match self {
+            _ if value.is_infinite() => "never".into(),
+            Self::ArrivalsPerCall | Self::Peak => format!("{value:.2}"),
+            Self::Success | Self::Rescued => format!("{value:.1} %"),
+            Self::Recovery if value.fract() == 0.0 => format!("{value:.0} s"),
+            Self::Recovery => format!("{value:.1} s"),
+            Self::BreakersOpened => format!("{value:.0}"),
+        }
+    }
+}
+
+impl Gate {
+    /// What it asks, in words: the measure, where, and of which policies.
+    pub fn words(&self) -> String {
+        let over = if self.measure.has_window() { format!(", {}", self.over) } else { String::new() };
+        let of = match self.breaker {
+            None => "",
+            Some(true) => " (with a breaker)",
+            Some(false) => " (without a breaker)",
+        };
+        format!("{}{over}{of}", self.measure.words())
+    }
+}
+
+impl Judgement {
+    /// The bound, for people.
+    pub fn bound_text(&self) -> String {
+        let side = match self.gate.side {
+            Side::AtMost => "at most",
+            Side::AtLeast => "at least",
+        };
+        let relative = match self.gate.relative {
+            Some(Relative::NoRetries) => format!(" ({} × without retries)", self.gate.bound),
+            None => String::new(),
+        };
+        format!("{side} {}{relative}", self.gate.measure.text(self.bound))
+    }
+
+    /// What was measured, for people.
+    pub fn value_text(&self) -> String {
+        self.value.map_or_else(|| "–".into(), |value| self.gate.measure.text(value))
     }
 }
 

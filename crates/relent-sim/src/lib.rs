@@ -57,6 +57,7 @@ pub mod policies;
 pub mod report;
 pub mod scenario;
 mod server;
+pub mod trials;
 mod world;
 
 use relent_core::{Policy, Timestamp};

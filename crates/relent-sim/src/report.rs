@@ -1,9 +1,17 @@
 //! What a run came to.
 
+mod chart;
+mod csv;
+mod html;
+
 use std::time::Duration;
 
 use relent_core::{StopReason, Timestamp};
 
+pub use self::{
+    csv::csv,
+    html::{Page, html},
+};
 use crate::{
     measure::{BIN, Point, Recorder, Sums},
     scenario::{RecoveryOf, Scenario, Window},

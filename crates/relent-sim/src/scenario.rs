@@ -11,6 +11,7 @@ use std::{fmt, time::Duration};
 
 use relent_core::{Idempotency, Timestamp};
 
+pub(crate) use self::check::MEASURES;
 pub use self::standard::{Standard, standard};
 
 /// A whole scenario. Made by [`Scenario::parse`], so what it holds is possible.

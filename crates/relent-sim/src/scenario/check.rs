@@ -342,7 +342,7 @@ const GIVING_UP: &[(&str, GiveUp)] =
     &[("next", GiveUp::Next), ("again", GiveUp::Again), ("never", GiveUp::Never)];
 const RECOVERIES: &[(&str, RecoveryOf)] = &[("calls", RecoveryOf::Calls), ("attempts", RecoveryOf::Attempts)];
 const RELATIVES: &[(&str, Relative)] = &[("no_retries", Relative::NoRetries)];
-pub(super) const MEASURES: &[(&str, Measure)] = &[
+pub(crate) const MEASURES: &[(&str, Measure)] = &[
     ("arrivals_per_call", Measure::ArrivalsPerCall),
     ("success", Measure::Success),
     ("rescued", Measure::Rescued),
