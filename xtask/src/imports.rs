@@ -28,6 +28,11 @@ const TABLE: &[Row] = &[
         ],
     ),
     (
+        "relent-idempotency-postgres",
+        &["relent", "relent-idempotency"],
+        &["async-trait", "deadpool-postgres", "http", "tokio", "tokio-postgres"],
+    ),
+    (
         "relent-idempotency-sqlite",
         &["relent", "relent-idempotency"],
         &["async-trait", "http", "rusqlite", "tokio"],

@@ -9,6 +9,7 @@ mod loom;
 mod metadata;
 mod package;
 mod run;
+mod services;
 mod test;
 mod tidy;
 
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         ["examples"] => examples(),
         ["features"] => features::run(),
         ["package"] => package::run(),
+        ["services"] => services::run(),
         ["cases"] => cases::run(),
         _ => {
             eprint!("{HELP}");
@@ -90,5 +92,6 @@ cargo xtask COMMAND
   examples         runs every example with the features that it asks for and no others
   features         lints every library with each of its features alone; part of `lint`
   package          packs every crate, builds each from its package, and runs the front page in a fresh crate
+  services         the services that tests need (PostgreSQL): found, started or installed; prints where they are
   cases            which behaviour cases are cited by which test
 ";

@@ -9,17 +9,20 @@ use crate::{
     examples,
     metadata::target_folder,
     run::{cargo, command},
+    services,
 };
 
 /// Builds everything once, then runs the suites: with nextest where it is installed (all suites side by side),
-/// otherwise with cargo's own runner; doc tests with cargo's in both cases. The examples come last, where no filter
+/// otherwise with cargo's own runner; doc tests with cargo's in both cases. Services are started if they are there, and
+/// installed if `RELENT_TEST_REQUIRE` names them. The examples come last, where no filter
 /// leaves them out.
 pub(crate) fn run(filter: &[&str]) -> Result<(), String> {
     let workspace = ["--workspace", "--all-features"];
     let targets = ["--lib", "--bins", "--tests"];
     cargo(&[&["test", "--no-run"][..], &workspace, &targets].concat(), &[])?;
     let binary = target_folder()?.join("debug").join("relent").display().to_string();
-    let mut counts = Counts { binary, ..Counts::default() };
+    let services = services::for_tests()?;
+    let mut counts = Counts { binary, services, ..Counts::default() };
     if nextest_is_installed() {
         let runner = ["nextest", "run", "--no-fail-fast", "--no-tests=pass"];
         counts.take("Summary [", &[&runner[..], &workspace, &targets, filter].concat())?;
@@ -41,6 +44,8 @@ pub(crate) fn run(filter: &[&str]) -> Result<(), String> {
 struct Counts {
     /// The binary that was just built, for the tests that start it.
     binary: String,
+    /// Where the services are.
+    services: Vec<(String, String)>,
     passed: u64,
     failed: u64,
     skipped: u64,
@@ -56,6 +61,7 @@ impl Counts {
         let cargo = command(args, &[]);
         merged.arg("-c").arg("exec \"$0\" \"$@\" 2>&1").arg(cargo.get_program()).args(cargo.get_args());
         merged.current_dir(crate::run::root()).env("RELENT_TEST_BINARY", &self.binary);
+        merged.envs(self.services.iter().map(|(name, value)| (name, value)));
         let mut child = merged.stdout(Stdio::piped()).spawn().map_err(failed)?;
         let before = self.failed;
         for line in BufReader::new(child.stdout.take().ok_or("no output")?).lines() {

@@ -88,7 +88,11 @@ struct Rule {
 const RULES: &[Rule] = &[
     Rule {
         within: "crates/",
-        allowed: &["crates/relent-idempotency-sqlite/", "crates/relent-ledger-sqlite/"],
+        allowed: &[
+            "crates/relent-idempotency-postgres/",
+            "crates/relent-idempotency-sqlite/",
+            "crates/relent-ledger-sqlite/",
+        ],
         words: &["SELECT ", "INSERT INTO", "UPDATE message", "DELETE FROM", "PRAGMA "],
         patterns: Patterns::Checked,
         says: "SQL stands only in the stores",

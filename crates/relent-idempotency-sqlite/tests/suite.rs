@@ -2,4 +2,4 @@
 
 mod common;
 
-relent_idempotency::suite!(common::File::new());
+relent_idempotency::suite!(async { Some(common::File::new().await) });

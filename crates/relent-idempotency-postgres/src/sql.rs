@@ -1,0 +1,97 @@
+//! The statements, with the table's name in them.
+
+/// Everything that the store asks PostgreSQL.
+#[derive(Debug)]
+pub(crate) struct Sql {
+    /// Makes the table.
+    pub(crate) schema: String,
+    /// The table's own note of its version.
+    pub(crate) version: String,
+    /// The time, and the record if there is one: caller, key, the time where the store is told it.
+    pub(crate) load: String,
+    /// The same, and nobody else changes the record until the transaction ends.
+    pub(crate) load_locked: String,
+    /// A record where there is none.
+    pub(crate) insert: String,
+    /// Another state of a record of which this version was read.
+    pub(crate) update: String,
+    /// The same, unless somebody is about to change it.
+    pub(crate) update_unlocked: String,
+    /// A new record in place of one of which this version was read.
+    pub(crate) replace: String,
+    /// No record any more, if this version was read.
+    pub(crate) remove: String,
+    /// The time, and what is not done.
+    pub(crate) open: String,
+    /// Forgets some.
+    pub(crate) purge: String,
+    /// Makes room.
+    pub(crate) evict: String,
+}
+
+impl Sql {
+    /// For a table, written as it must be quoted.
+    pub(crate) fn on(table: &str) -> Self {
+        let now = "coalesce($3::bigint, (extract(epoch FROM clock_timestamp()) * 1000000000)::bigint)";
+        let now_alone = now.replace("$3", "$1");
+        let columns = "r.version, r.fingerprint, r.claim, r.run, r.if_lost, r.claimed_at, r.lease_until, r.expires_at, \
+                       r.forget_at, r.stage, r.status, r.head, r.body";
+        let values = "fingerprint = $3, claim = $4, run = $5, if_lost = $6, claimed_at = $7, lease_until = $8, \
+                      expires_at = $9, forget_at = $10, stage = $11, status = $12, head = $13, body = $14, \
+                      version = version + 1";
+        let done = "stage IN ('answered', 'not_kept')";
+        Self {
+            schema: include_str!("schema.sql").replace("{table}", table),
+            version: format!(
+                "SELECT obj_description(to_regclass('{}'), 'pg_class')",
+                table.replace('\'', "''")
+            ),
+            load: format!(
+                "SELECT t.now, {columns} FROM (SELECT {now} AS now) t \
+                 LEFT JOIN {table} r ON r.caller = $1 AND r.key = $2"
+            ),
+            // An outer join cannot be locked, so the time comes with the row or not at all.
+            load_locked: format!(
+                "SELECT {now}, {columns} FROM {table} r WHERE caller = $1 AND key = $2 FOR UPDATE"
+            ),
+            insert: format!(
+                "INSERT INTO {table} (caller, key, fingerprint, claim, run, if_lost, claimed_at, lease_until, \
+                 expires_at, forget_at, stage, status, head, body, version) \
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 1) \
+                 ON CONFLICT (caller, key) DO NOTHING"
+            ),
+            update: format!("UPDATE {table} SET {values} WHERE caller = $1 AND key = $2 AND version = $15"),
+            update_unlocked: format!(
+                "UPDATE {table} SET {values} WHERE seq = (SELECT seq FROM {table} \
+                 WHERE caller = $1 AND key = $2 AND version = $15 FOR UPDATE SKIP LOCKED)"
+            ),
+            replace: format!(
+                "UPDATE {table} SET seq = DEFAULT, {values} WHERE caller = $1 AND key = $2 AND version = $15"
+            ),
+            remove: format!("DELETE FROM {table} WHERE caller = $1 AND key = $2 AND version = $3"),
+            open: format!(
+                "SELECT {now_alone}, {columns}, r.caller, r.key FROM {table} r \
+                 WHERE stage IN ('running', 'unknown') ORDER BY seq"
+            ),
+            purge: format!(
+                "DELETE FROM {table} WHERE seq IN (SELECT seq FROM {table} WHERE {done} AND forget_at <= {now_alone} \
+                 ORDER BY forget_at LIMIT $2 FOR UPDATE SKIP LOCKED)"
+            ),
+            evict: format!(
+                "DELETE FROM {table} WHERE seq IN (SELECT seq FROM {table} \
+                 WHERE seq <= (SELECT max(seq) FROM {table}) - $1 AND {done} FOR UPDATE SKIP LOCKED)"
+            ),
+        }
+    }
+}
+
+/// A table's name in quotes, in a schema or wherever the connection looks.
+pub(crate) fn table(schema: Option<&str>) -> String {
+    let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
+    match schema {
+        Some(schema) => format!("{}.{}", quoted(schema), quoted(TABLE)),
+        None => quoted(TABLE),
+    }
+}
+
+const TABLE: &str = "relent_idempotency";
