@@ -62,7 +62,7 @@ fn an_unsafe_call_stops_as_ambiguous_and_repeat_says_how_it_goes_on() {
 fn without_a_script_the_whole_policy_is_shown_and_reads_back() {
     let folder = tempfile::tempdir().unwrap();
     let shown = explain(&["--preset", "durable"]).done();
-    let text = shown.split_once("\n\n").unwrap().1.split_once("\nwhat an outcome means").unwrap().0;
+    let text = shown.split_once("\n\n").unwrap().1.split_once("\nwhat it does").unwrap().0;
     let file = folder.path().join("policy.toml");
     fs::write(&file, text).unwrap();
     let again = explain(&[file.to_str().unwrap()]).done();
@@ -73,17 +73,26 @@ fn without_a_script_the_whole_policy_is_shown_and_reads_back() {
 fn the_policies_that_people_know_from_elsewhere_are_there_by_name() {
     let help = explain(&["--help"]).done();
     let shown = |name: &str| explain(&["--preset", name]).done();
-    for (name, setting) in [
-        ("default", "kind = \"loan\""),
-        ("durable", "business_deadline = \"3d\""),
-        ("microsoft-standard", "jitter = \"polly_v2\""),
-        ("grpc-a6", "token_ratio = 0.1"),
-        ("aws-2026", "capacity = 500"),
-        ("azure-core", "base = \"800ms\""),
-        ("envoy", "kind = \"share\""),
+    for (name, setting, words) in [
+        ("default", "kind = \"loan\"", "waits     up to 200ms, 400ms, 800ms, 1.6s (full jitter)"),
+        ("durable", "business_deadline = \"3d\"", "ends      at the latest 3d after it was accepted"),
+        (
+            "microsoft-standard",
+            "jitter = \"polly_v2\"",
+            "breaker   opens where 10 % fail of at least 100 in 30s",
+        ),
+        (
+            "grpc-a6",
+            "token_ratio = 0.1",
+            "budget    gRPC's: 10 tokens; a failure costs 1, a success earns 0.1",
+        ),
+        ("aws-2026", "capacity = 500", "throttled  up to 1s, 2s (full jitter)"),
+        ("azure-core", "base = \"800ms\"", "waits     640ms to 960ms, 1.28s to 1.92s, 2.56s to 3.84s"),
+        ("envoy", "kind = \"share\"", "budget    20 % of what is in flight, 3 retries at least"),
     ] {
         assert!(help.contains(&format!("`{name}`")), "{name} in\n{help}");
         assert!(shown(name).contains(setting), "{}", shown(name));
+        assert!(shown(name).contains(words), "{words} in\n{}", shown(name));
     }
 }
 

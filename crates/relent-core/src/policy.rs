@@ -8,6 +8,7 @@
 #[cfg(feature = "serde")]
 mod text;
 mod validate;
+mod words;
 
 use core::time::Duration;
 

@@ -63,6 +63,8 @@
 //!
 //! # In operation
 //!
+//! - [`Policy::in_words`] is what a policy comes to, for a log at the start; [`Pipeline::warnings`] what is doubtful
+//!   about it.
 //! - [`Pipeline::observed_by`] tells an [`Observe`] everything that happens, an [`Event`] at a time.
 //! - [`retries_off`] stops all retries of the process now, [`Pipeline::retries`] those of one pipeline; first
 //!   attempts go on.

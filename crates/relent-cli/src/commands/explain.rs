@@ -73,6 +73,10 @@ impl Explained {
                 let _ = writeln!(out, "\n\n{}", text.unwrap_or_else(|error| error.to_string()).trim_end());
             }
         }
+        out += "\nwhat it does\n";
+        for line in self.policy.in_words().lines() {
+            let _ = writeln!(out, "  {line}");
+        }
         let _ = write!(out, "\nwhat an outcome means\n{}", means::describe(&self.policy.classify));
         out
     }
