@@ -7,7 +7,8 @@ type Row = (&'static str, &'static [&'static str], &'static [&'static str]);
 
 const TABLE: &[Row] = &[
     ("relent-core", &[], &["serde"]),
-    ("relent", &["relent-core"], &["loom", "opentelemetry", "tokio", "tracing"]), // loom under `cfg(loom)` alone
+    // loom under `cfg(loom)` alone
+    ("relent", &["relent-core"], &["loom", "opentelemetry", "pin-project-lite", "tokio", "tracing"]),
     ("relent-tower", &["relent"], &["h2", "http", "httpdate", "hyper", "hyper-util"]),
     (
         "relent-idempotency",

@@ -152,7 +152,7 @@ const RULES: &[Rule] = &[
         allowed: &["crates/relent/src/clock"],
         words: &["Instant::now", "SystemTime::now", "thread::sleep"],
         patterns: Patterns::Checked,
-        says: "only relent/src/clock.rs reads a clock or sleeps",
+        says: "only relent/src/clock/ reads a clock or sleeps",
     },
 ];
 

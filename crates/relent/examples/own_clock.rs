@@ -3,7 +3,9 @@
 //!     cargo run -p relent --no-default-features --example own_clock
 
 use std::{
-    future, io,
+    future::{self, Future},
+    io,
+    pin::Pin,
     time::{Duration, Instant},
 };
 
@@ -24,18 +26,24 @@ impl AsyncIoClock {
 }
 
 impl Clock for AsyncIoClock {
+    // A box for each timer that is set; a future of one's own does without.
+    type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
+
     fn now(&self) -> Timestamp {
         Timestamp::ZERO.after(self.origin.elapsed())
     }
 
-    async fn sleep_until(&self, at: Timestamp) {
-        // A clock yields once even where there is nothing to wait for, so that whoever has given up is heard.
-        futures_lite::future::yield_now().await;
+    fn sleep_until(&self, at: Timestamp) -> Self::Sleep {
         // What an `Instant` cannot hold is centuries off.
-        match self.origin.checked_add(at.since(Timestamp::ZERO)) {
-            Some(instant) => drop(Timer::at(instant).await),
-            None => future::pending().await,
-        }
+        let instant = self.origin.checked_add(at.since(Timestamp::ZERO));
+        Box::pin(async move {
+            // A clock yields once even where there is nothing to wait for, so that whoever has given up is heard.
+            futures_lite::future::yield_now().await;
+            match instant {
+                Some(instant) => drop(Timer::at(instant).await),
+                None => future::pending().await,
+            }
+        })
     }
 }
 

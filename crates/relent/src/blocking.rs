@@ -6,15 +6,19 @@ use relent_core::{Outcome, StopReason};
 
 use crate::{
     call::{Attempt, Call},
-    calls::Calls,
+    calls::{Calls, Routed},
     classify::Classifier,
-    clock::BlockingClock,
+    clock::{BlockingClock, Clock},
     error::Error,
+    reach::Reach,
     report::Report,
     run::{Ending, LastError},
 };
 
-impl<C: BlockingClock, K> Calls<'_, C, K> {
+impl<P: Reach, R: Routed> Calls<P, R>
+where
+    P::Clock: BlockingClock,
+{
     /// [`Calls::run`] for an operation that blocks, on this thread.
     ///
     /// Nothing can end an operation that blocks. Give it [`Attempt::remaining`] as its own time-out. One that comes
@@ -44,7 +48,7 @@ impl<C: BlockingClock, K> Calls<'_, C, K> {
     pub fn run_blocking<T, E, Op>(self, operation: Op) -> Result<T, Error<E>>
     where
         Op: FnMut(Attempt) -> Result<T, E>,
-        K: Classifier<T, E>,
+        P::Classifier: Classifier<T, E>,
     {
         self.run_blocking_with_report(operation).0
     }
@@ -53,25 +57,23 @@ impl<C: BlockingClock, K> Calls<'_, C, K> {
     pub fn run_blocking_with_report<T, E, Op>(self, operation: Op) -> (Result<T, Error<E>>, Report)
     where
         Op: FnMut(Attempt) -> Result<T, E>,
-        K: Classifier<T, E>,
+        P::Classifier: Classifier<T, E>,
     {
         let mut call = self.call();
-        let (ending, reason) = conduct(&mut call, self.pipeline().clock(), operation);
+        let (ending, reason) = conduct(&mut call, operation);
         let report = call.report_for(reason);
         (ending.into_result(|| report.clone()), report)
     }
 }
 
 /// Attempts and waits in turn, until the core says stop.
-fn conduct<T, E, C, K, Op>(
-    call: &mut Call<'_, C, K>,
-    clock: &C,
-    mut operation: Op,
-) -> (Ending<T, E>, StopReason)
+fn conduct<T, E, P, R, Op>(call: &mut Call<P, R>, mut operation: Op) -> (Ending<T, E>, StopReason)
 where
-    C: BlockingClock,
+    P: Reach,
+    R: Routed,
+    P::Clock: BlockingClock,
+    P::Classifier: Classifier<T, E>,
     Op: FnMut(Attempt) -> Result<T, E>,
-    K: Classifier<T, E>,
 {
     let mut last = LastError(None);
     let mut now = call.history().started;
@@ -82,7 +84,7 @@ where
             Err(reason) => return (last.or(Ending::Refused), reason),
         };
         let returned = frame.around(|| operation(attempt));
-        let ended = clock.now();
+        let ended = call.pipeline().clock().now();
         let result = (ended <= attempt.give_up_at).then_some(returned);
         let decision = match &result {
             Some(Ok(value)) => call.conclude_outcome_at(Outcome::Ok(value), ended),
@@ -96,7 +98,7 @@ where
             ControlFlow::Continue(wait) => wait,
             ControlFlow::Break(ending) => return ending,
         };
-        clock.pause_until(ended.after(wait.length));
-        now = clock.now();
+        call.pipeline().clock().pause_until(ended.after(wait.length));
+        now = call.pipeline().clock().now();
     }
 }

@@ -13,14 +13,15 @@ use relent_core::{
 
 pub(crate) use self::pass::Begun;
 use crate::{
-    calls::Calls,
-    classify::Classifier,
+    calls::{Calls, Routed},
+    classify::{Classifier, Rulebook},
     clock::Clock,
     event::{Event, Scene},
-    gates::Held,
+    gates::{Controls, Held},
     nesting::{self, Frame},
     overrun::{Oversight, Work},
     pipeline::Pipeline,
+    reach::Reach,
     report::{Advice, Report, Stage},
     switch::Retries,
 };
@@ -93,12 +94,13 @@ impl Attempt {
 /// ```
 #[derive(Debug)]
 #[must_use]
-pub struct Call<'a, C: Clock, K> {
-    calls: Calls<'a, C, K>,
+pub struct Call<P: Reach, R = ()> {
+    via: P,
+    route: R,
     history: History,
     /// How many attempts one outermost call may come to around this one. `None`: without limit.
     around: Option<u32>,
-    held: Held<'a>,
+    held: Held,
     attempts: u32,
     waits: u32,
     waited: Duration,
@@ -113,17 +115,28 @@ pub struct Call<'a, C: Clock, K> {
     ended: Timestamp,
 }
 
-impl<'a, C: Clock, K> Call<'a, C, K> {
+impl<P: Reach, R> Call<P, R> {
     #[inline]
-    pub(crate) fn begin(calls: Calls<'a, C, K>) -> Self {
-        let (history, around) = calls.history();
-        let began = Event::CallBegan { nesting: history.nesting };
-        tell(calls.pipeline(), history.seed, history.started, || began);
+    pub(crate) fn begin(calls: Calls<P, R>) -> Self
+    where
+        R: Routed,
+    {
+        let Calls { via, idempotency, upstream, seed, route } = calls;
+        let pipeline = via.pipeline();
+        let seed = seed.unwrap_or_else(|| pipeline.draw_seed());
+        let now = pipeline.clock().now();
+        let mut history = pipeline.policy().begin(seed, now, upstream, None);
+        pipeline.policy().classify.terms(route.route()).apply(idempotency, &mut history);
+        let (nesting, around) = nesting::here(pipeline.identity());
+        history.nesting = nesting;
+        tell(pipeline, seed, now, || Event::CallBegan { nesting });
+        let held = Held::begin(pipeline.controls(), now);
         Self {
-            calls,
+            via,
+            route,
             history,
             around,
-            held: Held::begin(calls.pipeline().controls(), history.started),
+            held,
             attempts: 0,
             waits: 0,
             waited: Duration::ZERO,
@@ -132,8 +145,19 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
             stage: Stage::Admission,
             stopped: None,
             refusal: None,
-            ended: history.started,
+            ended: now,
         }
+    }
+
+    /// The pipeline that it goes through.
+    #[inline]
+    pub(crate) fn pipeline(&self) -> &Pipeline<P::Clock, P::Classifier> {
+        self.via.pipeline()
+    }
+
+    #[inline]
+    fn controls(&self) -> &Controls {
+        self.pipeline().controls()
     }
 
     /// Takes in what the operation returned, and decides.
@@ -142,7 +166,8 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
     /// [`Decision::Stop`], and so is a breaker that is sure to be open still when the wait is over.
     pub fn conclude<T, E>(&mut self, result: &Result<T, E>) -> Decision
     where
-        K: Classifier<T, E>,
+        P::Classifier: Classifier<T, E>,
+        R: Routed,
     {
         self.conclude_outcome(match result {
             Ok(value) => Outcome::Ok(value),
@@ -154,23 +179,27 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
     /// decides.
     pub fn conclude_outcome<T, E>(&mut self, outcome: Outcome<'_, T, E>) -> Decision
     where
-        K: Classifier<T, E>,
+        P::Classifier: Classifier<T, E>,
+        R: Routed,
     {
-        let now = self.calls.pipeline().clock().now();
+        let now = self.pipeline().clock().now();
         self.conclude_outcome_at(outcome, now)
     }
 
     pub(crate) fn conclude_outcome_at<T, E>(&mut self, outcome: Outcome<'_, T, E>, now: Timestamp) -> Decision
     where
-        K: Classifier<T, E>,
+        P::Classifier: Classifier<T, E>,
+        R: Routed,
     {
-        let verdict = self.calls.pipeline().classifier().verdict(outcome, self.calls.rules());
+        let rules =
+            Rulebook { classification: &self.pipeline().policy().classify, route: self.route.route() };
+        let verdict = self.pipeline().classifier().verdict(outcome, rules);
         self.conclude_at(verdict, now)
     }
 
     /// Takes in what the outcome meant, where the caller is its own classifier, and decides.
     pub fn conclude_verdict(&mut self, verdict: Verdict) -> Decision {
-        let now = self.calls.pipeline().clock().now();
+        let now = self.pipeline().clock().now();
         self.conclude_at(verdict, now)
     }
 
@@ -178,12 +207,13 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
         let took = now.since(self.running.take().unwrap_or(now));
         self.ended = now;
         self.work = None;
-        let transition = self.held.conclude(verdict, took, now);
+        let controls = self.via.pipeline().controls();
+        let transition = self.held.conclude(controls, verdict, took, now);
         self.tell(now, || Event::AttemptEnded { number: self.attempts, verdict, took });
         if let Some(transition) = transition {
             self.tell(now, || Event::BreakerChanged(transition));
         }
-        match self.calls.pipeline().policy().retry.conclude(&mut self.history, verdict, now) {
+        match self.via.pipeline().policy().retry.conclude(&mut self.history, verdict, now) {
             Decision::Stop(reason) => self.stop(reason, now),
             Decision::Retry(wait) => self.plan(wait, verdict, now),
         }
@@ -192,17 +222,19 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
     /// The attempt in flight has come to its end without a result.
     pub(crate) fn time_out<T, E>(&mut self) -> Decision
     where
-        K: Classifier<T, E>,
+        P::Classifier: Classifier<T, E>,
+        R: Routed,
     {
-        let now = self.calls.pipeline().clock().now();
+        let now = self.pipeline().clock().now();
         self.give_up(now);
         self.conclude_outcome_at(Outcome::<T, E>::TimedOut, now)
     }
 
     /// The work of the attempt in flight, for who does it on a thread of its own.
     pub(crate) fn work(&mut self) -> Work {
-        let (work, oversight) =
-            Work::begin(self.held.share_places(), Arc::clone(self.calls.pipeline().tally()));
+        let pipeline = self.via.pipeline();
+        let places = self.held.share_places(pipeline.controls());
+        let (work, oversight) = Work::begin(places, Arc::clone(pipeline.tally()));
         self.work = Some(oversight);
         work
     }
@@ -216,7 +248,7 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
 
     /// The attempt in flight was given up, and its work ran on.
     pub(crate) fn overran(&self, now: Timestamp) {
-        self.calls.pipeline().tally().count();
+        self.pipeline().tally().count();
         self.tell(now, || Event::Overran { number: self.attempts });
     }
 
@@ -229,9 +261,9 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
     pub(crate) fn frame(&self) -> Frame {
         let own = match self.history.nesting {
             Nesting::SameDependency => Some(1),
-            _ => self.calls.pipeline().policy().retry.max_attempts,
+            _ => self.pipeline().policy().retry.max_attempts,
         };
-        Frame::new(self.calls.pipeline().identity(), own, self.around)
+        Frame::new(self.pipeline().identity(), own, self.around)
     }
 
     /// The decision state: all that the policy knows of this call.
@@ -246,7 +278,7 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
 
     pub(crate) fn report_for(&self, stop: StopReason) -> Report {
         Report {
-            dependency: self.calls.pipeline().dependency().cloned(),
+            dependency: self.pipeline().dependency().cloned(),
             stop,
             stage: self.stage,
             attempts: self.attempts,
@@ -261,21 +293,21 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
     /// The core would try again after this wait: so it is, unless the switch, the budget or the breaker says no.
     fn plan(&mut self, wait: Wait, verdict: Verdict, now: Timestamp) -> Decision {
         self.stage = Stage::Retry;
-        if self.calls.pipeline().retries_now() == Retries::Off {
+        if self.pipeline().retries_now() == Retries::Off {
             return self.refuse(SWITCHED_OFF, now);
         }
-        let (lent, turned) = self.held.borrow(verdict, now);
+        let (lent, turned) = self.held.borrow(self.via.pipeline().controls(), verdict, now);
         if let Some(lending) = turned {
             self.tell(now, || Event::BudgetChanged(lending));
         }
         if let Err(refusal) = lent {
             return self.refuse(refusal, now);
         }
-        if let Some(refusal) = self.held.controls().is_open_at(now.after(wait.length)) {
+        if let Some(refusal) = self.controls().is_open_at(now.after(wait.length)) {
             return self.refuse(refusal, now);
         }
         if self.waits == 0 && self.history.nesting != Nesting::Outermost {
-            self.tell_nested(self.calls.pipeline().policy().retry.max_attempts, now);
+            self.tell_nested(self.pipeline().policy().retry.max_attempts, now);
         }
         self.waits = self.waits.saturating_add(1);
         self.waited = self.waited.saturating_add(wait.length);
@@ -293,7 +325,7 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
     fn stop(&mut self, reason: StopReason, now: Timestamp) -> Decision {
         self.stopped = Some(reason);
         self.ended = now;
-        self.held.release();
+        self.held.release(self.via.pipeline().controls());
         if reason == StopReason::Nested {
             self.tell_nested(Some(1), now);
         }
@@ -310,30 +342,30 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
     }
 
     fn is_observed(&self) -> bool {
-        self.calls.pipeline().observer().is_some()
+        self.pipeline().observer().is_some()
     }
 
     /// Tells the observer, if there is one; otherwise the event is not even put together.
     #[inline]
     pub(crate) fn tell<'e>(&self, at: Timestamp, event: impl FnOnce() -> Event<'e>) {
-        tell(self.calls.pipeline(), self.history.seed, at, event);
+        tell(self.pipeline(), self.history.seed, at, event);
     }
 
     /// The caller gave up before the call had stopped.
     #[cold]
     fn cancel(&mut self) {
-        let now = self.calls.pipeline().clock().now();
+        let now = self.pipeline().clock().now();
         if let Some(began) = self.running.take() {
             let (number, verdict) = (self.attempts, Verdict::Neutral(Neutral::Cancelled));
             self.give_up(now);
-            self.held.abandon();
+            self.held.abandon(self.via.pipeline().controls());
             self.tell(now, || Event::AttemptEnded { number, verdict, took: now.since(began) });
         }
         let _stopped = self.stop(StopReason::Cancelled, now);
     }
 }
 
-impl<C: Clock, K> Drop for Call<'_, C, K> {
+impl<P: Reach, R> Drop for Call<P, R> {
     fn drop(&mut self) {
         if self.stopped.is_none() {
             self.cancel();

@@ -1,23 +1,72 @@
 //! The terms on which calls are made: said by the caller, at the place of the call.
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
-use relent_core::{History, Idempotency, Route, Timestamp};
+use relent_core::{Idempotency, Route, Timestamp};
 
-use crate::{call::Call, classify::Rulebook, clock::Clock, nesting, pipeline::Pipeline};
+use crate::{call::Call, clock::Clock, reach::Reach};
 
-/// A view of a pipeline with the terms of the calls made through it. It borrows and is [`Copy`]: make one for
-/// each call.
+/// The terms of calls to be made through a pipeline. Where it borrows the pipeline it is [`Copy`]: make one for
+/// each call. With a clone of the pipeline, from [`Calls::through`], its calls depend on nobody.
+#[derive(Clone, Copy, Debug)]
 #[must_use]
-pub struct Calls<'a, C, K> {
-    pipeline: &'a Pipeline<C, K>,
-    idempotency: Option<Idempotency>,
-    upstream: Option<Timestamp>,
-    seed: Option<u64>,
-    route: Route<'a>,
+pub struct Calls<P, R = ()> {
+    pub(crate) via: P,
+    pub(crate) idempotency: Option<Idempotency>,
+    pub(crate) upstream: Option<Timestamp>,
+    pub(crate) seed: Option<u64>,
+    pub(crate) route: R,
 }
 
-impl<'a, C: Clock, K> Calls<'a, C, K> {
+/// What is called, for rules of the policy that hold on some routes only. `()`: nobody says.
+///
+/// Implement it for what a call holds of its request anyway, where that must not be copied for the call.
+pub trait Routed {
+    /// The method and the path.
+    fn route(&self) -> Route<'_>;
+}
+
+impl Routed for () {
+    #[inline]
+    fn route(&self) -> Route<'_> {
+        Route::default()
+    }
+}
+
+impl Routed for Route<'_> {
+    #[inline]
+    fn route(&self) -> Route<'_> {
+        *self
+    }
+}
+
+impl<P: Reach> Calls<P> {
+    /// Calls on the policy's own terms, through a reference to the pipeline or a clone of it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use relent::{Calls, ManualClock, Pipeline, Policy};
+    ///
+    /// fn answer(users: &Pipeline<ManualClock>) -> impl Future<Output = u64> + Send + use<> {
+    ///     let call = Calls::through(users.clone()).safe().run(|_| async { Ok::<_, std::io::Error>(42) });
+    ///     async { call.await.unwrap_or_default() }
+    /// }
+    ///
+    /// let clock = ManualClock::new();
+    /// let users = Pipeline::on(clock.clone(), Policy::live())?;
+    /// let call = answer(&users);
+    /// drop(users);
+    /// assert_eq!(clock.block_on(call), 42);
+    /// # Ok::<_, relent::Invalid>(())
+    /// ```
+    #[inline]
+    pub const fn through(via: P) -> Self {
+        Self { via, idempotency: None, upstream: None, seed: None, route: () }
+    }
+}
+
+impl<P: Reach, R> Calls<P, R> {
     /// Repeating them changes nothing.
     pub fn safe(self) -> Self {
         self.with_idempotency(Idempotency::Safe)
@@ -41,17 +90,25 @@ impl<'a, C: Clock, K> Calls<'a, C, K> {
     /// They are of no use to the caller after `at`, on the pipeline's clock: nothing is begun that could not
     /// end before, and what is running then is given up. Of two deadlines the earlier counts.
     pub fn with_deadline(self, at: Timestamp) -> Self {
-        Self { upstream: Some(self.upstream.map_or(at, |known| known.min(at))), ..self }
+        let upstream = self.upstream.map_or(at, |known| known.min(at));
+        Self { upstream: Some(upstream), ..self }
     }
 
     /// [`Calls::with_deadline`], from now.
     pub fn with_deadline_in(self, length: Duration) -> Self {
-        self.with_deadline(self.pipeline.clock().now().after(length))
+        let now = self.via.pipeline().clock().now();
+        self.with_deadline(now.after(length))
     }
 
     /// What is called, for rules of the policy that hold on some routes only.
-    pub fn on_route(self, method: &'a str, path: &'a str) -> Self {
-        Self { route: Route { method, path }, ..self }
+    pub fn on_route<'r>(self, method: &'r str, path: &'r str) -> Calls<P, Route<'r>> {
+        self.routed_by(Route { method, path })
+    }
+
+    /// [`Calls::on_route`], by something that knows it.
+    pub fn routed_by<R2: Routed>(self, route: R2) -> Calls<P, R2> {
+        let Self { via, idempotency, upstream, seed, route: _ } = self;
+        Calls { via, idempotency, upstream, seed, route }
     }
 
     /// Draws from this seed instead of a fresh one: the waits of a test repeat. Calls that share a seed draw
@@ -61,52 +118,11 @@ impl<'a, C: Clock, K> Calls<'a, C, K> {
     }
 
     /// A call for a loop of one's own. It begins now: its total time-out counts from here.
-    pub fn call(self) -> Call<'a, C, K> {
-        Call::begin(self)
-    }
-
-    pub(crate) fn of(pipeline: &'a Pipeline<C, K>) -> Self {
-        Self { pipeline, idempotency: None, upstream: None, seed: None, route: Route::default() }
-    }
-
-    pub(crate) fn pipeline(&self) -> &'a Pipeline<C, K> {
-        self.pipeline
-    }
-
-    /// What the policy says of outcomes, where these calls go.
-    pub(crate) fn rules(&self) -> Rulebook<'a> {
-        Rulebook { classification: &self.pipeline.policy().classify, route: self.route }
-    }
-
-    /// The history of a call that begins now, and how many attempts one outermost call may come to around it.
     #[inline]
-    pub(crate) fn history(&self) -> (History, Option<u32>) {
-        let seed = self.seed.unwrap_or_else(|| self.pipeline.draw_seed());
-        let mut history =
-            self.pipeline.policy().begin(seed, self.pipeline.clock().now(), self.upstream, None);
-        self.pipeline.policy().classify.terms(self.route).apply(self.idempotency, &mut history);
-        let (nesting, around) = nesting::here(self.pipeline.identity());
-        history.nesting = nesting;
-        (history, around)
-    }
-}
-
-impl<C, K> Clone for Calls<'_, C, K> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<C, K> Copy for Calls<'_, C, K> {}
-
-impl<C: fmt::Debug, K: fmt::Debug> fmt::Debug for Calls<'_, C, K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Calls")
-            .field("pipeline", self.pipeline)
-            .field("idempotency", &self.idempotency)
-            .field("upstream", &self.upstream)
-            .field("seed", &self.seed)
-            .field("route", &self.route)
-            .finish()
+    pub fn call(self) -> Call<P, R>
+    where
+        R: Routed,
+    {
+        Call::begin(self)
     }
 }

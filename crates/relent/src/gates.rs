@@ -4,28 +4,30 @@
 //! effect. What a call holds goes back when it is dropped, so a caller who gives up leaves nothing behind.
 
 mod limits;
+mod queue;
 
 use std::{
+    pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
 use relent_core::{
     Invalid, Policy, Refusal, Timestamp, Verdict,
-    breaker::{Mode, Recorded, Transition},
+    breaker::{Mode, Recorded, Ticket, Transition},
 };
 
-pub(crate) use limits::{Halt, Limits, Pass, Queued};
-
+pub(crate) use self::{
+    limits::{Limits, Pass},
+    queue::{Halt, Queue, Queued},
+};
 use crate::{
-    control::{
-        Breaker, Budget, Permit,
-        budget::{Loan, Underway},
-        concurrency::OwnedPermit,
-    },
+    clock::{BlockingClock, Clock, Timer},
+    control::{Breaker, Budget, budget::Lent, concurrency::OwnedPermit},
     event::Lending,
 };
 
@@ -45,18 +47,18 @@ pub(crate) struct Purse {
     refuses: Arc<AtomicBool>,
 }
 
-/// What one call holds.
+/// What one call holds: plain data, which goes back through the controls it came from.
 #[derive(Debug)]
-pub(crate) struct Held<'a> {
-    controls: &'a Controls,
-    underway: Option<Underway<'a>>,
+pub(crate) struct Held {
     /// The gates of the call, once it has passed them.
-    admission: Option<Pass<'a>>,
+    admission: Option<Pass>,
     /// For the retry to come, or for the one in flight.
-    loan: Option<Loan<'a>>,
+    loan: Option<Lent>,
     /// Those of the attempt in flight.
-    attempt: Pass<'a>,
-    permit: Option<Permit<&'a Breaker>>,
+    attempt: Pass,
+    ticket: Option<Ticket>,
+    /// A wait at a gate.
+    queue: Option<Queue>,
 }
 
 impl Controls {
@@ -91,22 +93,14 @@ impl Purse {
     }
 }
 
-impl<'a> Held<'a> {
+impl Held {
     /// A call begins.
     #[inline]
-    pub(crate) fn begin(controls: &'a Controls, now: Timestamp) -> Self {
-        Self {
-            controls,
-            underway: controls.budget.as_ref().map(|purse| purse.budget.on_call(now)),
-            admission: None,
-            loan: None,
-            attempt: Pass::NONE,
-            permit: None,
+    pub(crate) fn begin(controls: &Controls, now: Timestamp) -> Self {
+        if let Some(purse) = &controls.budget {
+            purse.budget.begin(now);
         }
-    }
-
-    pub(crate) const fn controls(&self) -> &'a Controls {
-        self.controls
+        Self { admission: None, loan: None, attempt: Pass::NONE, ticket: None, queue: None }
     }
 
     pub(crate) const fn is_admitted(&self) -> bool {
@@ -114,7 +108,7 @@ impl<'a> Held<'a> {
     }
 
     #[inline]
-    pub(crate) fn admitted(&mut self, pass: Pass<'a>) {
+    pub(crate) fn admitted(&mut self, pass: Pass) {
         self.admission = Some(pass);
     }
 
@@ -122,17 +116,28 @@ impl<'a> Held<'a> {
     #[inline]
     pub(crate) fn enter(
         &mut self,
-        mut pass: Pass<'a>,
+        controls: &Controls,
+        mut pass: Pass,
         now: Timestamp,
     ) -> Result<Option<Transition>, Refusal> {
-        let permit = self.controls.breaker.as_ref().map(|breaker| breaker.admit(now)).transpose()?;
-        let transition = permit.as_ref().and_then(Permit::transition);
+        let mut transition = None;
+        if let Some(breaker) = &controls.breaker {
+            match breaker.enter(now) {
+                Ok(ticket) => {
+                    transition = ticket.transition();
+                    self.ticket = Some(ticket);
+                }
+                Err(refusal) => {
+                    pass.give_back(&controls.attempt);
+                    return Err(refusal);
+                }
+            }
+        }
         pass.spend();
         if let Some(admission) = &mut self.admission {
             admission.spend();
         }
         self.attempt = pass;
-        self.permit = permit;
         Ok(transition)
     }
 
@@ -142,13 +147,15 @@ impl<'a> Held<'a> {
     #[inline]
     pub(crate) fn conclude(
         &mut self,
+        controls: &Controls,
         verdict: Verdict,
         took: Duration,
         now: Timestamp,
     ) -> Option<Transition> {
-        let recorded = self.permit.take().map(|permit| permit.record(verdict, took, now));
-        self.attempt = Pass::NONE;
-        if let Some(purse) = &self.controls.budget {
+        let ticket = self.ticket.take().zip(controls.breaker.as_ref());
+        let recorded = ticket.map(|(ticket, breaker)| breaker.record(ticket, verdict, took, now));
+        self.attempt.give_back(&controls.attempt);
+        if let Some(purse) = &controls.budget {
             self.settle(&purse.budget, verdict, now);
         }
         recorded.and_then(Recorded::transition)
@@ -159,20 +166,20 @@ impl<'a> Held<'a> {
         match verdict {
             Verdict::Neutral(_) => {}
             Verdict::Success => match self.loan.take() {
-                Some(loan) => loan.succeeded(now),
+                Some(lent) => budget.repay(lent, now),
                 None => budget.on_first_success(now),
             },
-            Verdict::Permanent => self.keep_loan(),
+            Verdict::Permanent => self.keep_loan(budget),
             Verdict::Failure { cause, .. } => {
-                self.keep_loan();
+                self.keep_loan(budget);
                 budget.on_failure(cause);
             }
         }
     }
 
-    fn keep_loan(&mut self) {
-        if let Some(loan) = self.loan.take() {
-            loan.failed();
+    fn keep_loan(&mut self, budget: &Budget) {
+        if let Some(lent) = self.loan.take() {
+            budget.keep(lent);
         }
     }
 
@@ -182,15 +189,18 @@ impl<'a> Held<'a> {
     /// Beside the answer, what changed with it.
     pub(crate) fn borrow(
         &mut self,
+        controls: &Controls,
         verdict: Verdict,
         now: Timestamp,
     ) -> (Result<(), Refusal>, Option<Lending>) {
-        let (Some(purse), Verdict::Failure { cause, .. }) = (&self.controls.budget, verdict) else {
+        let (Some(purse), Verdict::Failure { cause, .. }) = (&controls.budget, verdict) else {
             return (Ok(()), None);
         };
-        match purse.budget.try_retry(cause, now) {
-            Ok(loan) => {
-                self.loan = Some(loan);
+        match purse.budget.lend(cause, now) {
+            Ok(lent) => {
+                if let Some(unsent) = self.loan.replace(lent) {
+                    purse.budget.give_back(unsent);
+                }
                 (Ok(()), purse.turned(Lending::Lends))
             }
             Err(refusal) => (Err(refusal), purse.turned(Lending::Refuses)),
@@ -198,24 +208,79 @@ impl<'a> Held<'a> {
     }
 
     /// The places in flight that the attempt's work is to keep until it ends.
-    pub(crate) fn share_places(&mut self) -> [Option<Arc<OwnedPermit>>; 2] {
-        [self.admission.as_mut().and_then(Pass::share), self.attempt.share()]
+    pub(crate) fn share_places(&mut self, controls: &Controls) -> [Option<Arc<OwnedPermit>>; 2] {
+        let admission = self.admission.as_mut().and_then(|pass| pass.share(&controls.admission));
+        [admission, self.attempt.share(&controls.attempt)]
+    }
+
+    /// Begins to wait at the gate that is shut.
+    pub(crate) fn join_queue(&mut self, queue: Queue) {
+        self.queue = Some(queue);
+    }
+
+    /// The limits that the call is to pass next.
+    pub(crate) const fn next_limits<'c>(&self, controls: &'c Controls) -> &'c Limits {
+        if self.is_admitted() { &controls.attempt } else { &controls.admission }
+    }
+
+    /// What the wait at the gate has come to.
+    pub(crate) fn poll_queue<C: Clock>(
+        &mut self,
+        controls: &Controls,
+        clock: &C,
+        timer: Pin<&mut Timer<C::Sleep>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Queued, Halt>> {
+        let limits = self.next_limits(controls);
+        let Some(queue) = &mut self.queue else { return Poll::Ready(Err(Halt::TooLate)) };
+        let come = ready!(queue.poll(limits, clock, timer, cx));
+        self.queue = None;
+        Poll::Ready(come)
+    }
+
+    /// [`Held::poll_queue`], on this thread.
+    pub(crate) fn block_queue<C: BlockingClock>(
+        &mut self,
+        controls: &Controls,
+        clock: &C,
+    ) -> Result<Queued, Halt> {
+        let limits = self.next_limits(controls);
+        let come = self.queue.as_mut().map_or(Err(Halt::TooLate), |queue| queue.block(limits, clock));
+        self.queue = None;
+        come
+    }
+
+    /// Gives up the wait at a gate.
+    pub(crate) fn leave_queue(&mut self, controls: &Controls) {
+        if let Some(mut queue) = self.queue.take() {
+            queue.give_up(self.next_limits(controls));
+        }
     }
 
     /// The caller gave up during an attempt: the retry was sent, so its loan is not given back.
-    pub(crate) fn abandon(&mut self) {
-        self.keep_loan();
-        self.release();
+    pub(crate) fn abandon(&mut self, controls: &Controls) {
+        if let Some(purse) = &controls.budget {
+            self.keep_loan(&purse.budget);
+        }
     }
 
     /// The call has ended: everything goes back, the innermost first. A loan whose retry was not sent is lent
-    /// to others again.
+    /// to others again. To be called once.
     #[inline]
-    pub(crate) fn release(&mut self) {
-        self.permit = None;
-        self.attempt = Pass::NONE;
-        self.loan = None;
-        self.admission = None;
-        self.underway = None;
+    pub(crate) fn release(&mut self, controls: &Controls) {
+        if let (Some(ticket), Some(breaker)) = (self.ticket.take(), &controls.breaker) {
+            breaker.give_back(ticket);
+        }
+        self.leave_queue(controls);
+        self.attempt.give_back(&controls.attempt);
+        if let (Some(lent), Some(purse)) = (self.loan.take(), &controls.budget) {
+            purse.budget.give_back(lent);
+        }
+        if let Some(mut admission) = self.admission.take() {
+            admission.give_back(&controls.admission);
+        }
+        if let Some(purse) = &controls.budget {
+            purse.budget.end();
+        }
     }
 }

@@ -116,8 +116,10 @@ mod event;
 mod gates;
 pub mod guide;
 mod nesting;
+mod operation;
 mod overrun;
 mod pipeline;
+mod reach;
 mod report;
 mod run;
 mod switch;
@@ -127,20 +129,23 @@ pub use relent_core;
 pub use relent_core::*;
 
 pub use call::{Attempt, Call};
-pub use calls::Calls;
+pub use calls::{Calls, Routed};
 pub use classify::{ByError, Classifier, Classify, Observing, Rulebook, Sighting, With, io_error_class};
+pub use clock::{BlockingClock, Clock, ManualClock, ManualSleep, TokioClock};
 #[cfg(feature = "tokio")]
-pub use clock::UnixClock;
-pub use clock::{BlockingClock, Clock, ManualClock, TokioClock};
+pub use clock::{TokioSleep, UnixClock};
 pub use error::{Error, Stopped};
 #[cfg(feature = "opentelemetry")]
 pub use event::OpenTelemetry;
 #[cfg(feature = "tracing")]
 pub use event::Tracing;
 pub use event::{Event, Lending, Observe, Scene};
+pub use operation::{Operation, Working};
 pub use overrun::{Overruns, Work};
 pub use pipeline::Pipeline;
+pub use reach::Reach;
 pub use report::{Report, Stage};
+pub use run::{Run, RunWithReport};
 pub use switch::{Retries, retries, retries_off, retries_on};
 
 /// The README's example, compiled.

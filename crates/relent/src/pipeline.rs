@@ -22,7 +22,7 @@ use crate::{
     gates::Controls,
     nesting::Identity,
     overrun::Tally,
-    report::Report,
+    run::{Run, RunWithReport},
     switch::Switch,
 };
 
@@ -66,12 +66,12 @@ use crate::{
 /// ```
 #[derive(Clone)]
 pub struct Pipeline<C = TokioClock, K = ByError> {
-    parts: Parts,
+    parts: Arc<Parts>,
     clock: C,
     classifier: K,
 }
 
-/// What a pipeline is apart from its types.
+/// What a pipeline is apart from its types. Whoever changes a part changes it for clones to come alone.
 #[derive(Clone)]
 struct Parts {
     shared: Arc<Shared>,
@@ -111,7 +111,7 @@ impl<C: Clock> Pipeline<C> {
         });
         let identity = Identity::of_address(&shared);
         let parts = Parts { shared, controls, dependency: None, identity, observer: None };
-        Ok(Self { parts, clock, classifier: ByError })
+        Ok(Self { parts: Arc::new(parts), clock, classifier: ByError })
     }
 }
 
@@ -134,15 +134,16 @@ impl<C: Clock, K> Pipeline<C, K> {
     /// [`Event::Nested`](crate::Event::Nested) carries the product. A task that an attempt spawns is not seen.
     #[must_use]
     pub fn named(mut self, dependency: &str) -> Self {
-        self.parts.identity = Identity::of_name(dependency);
-        self.parts.dependency = Some(Arc::from(dependency));
+        let parts = Arc::make_mut(&mut self.parts);
+        parts.identity = Identity::of_name(dependency);
+        parts.dependency = Some(Arc::from(dependency));
         self
     }
 
     /// Tells an observer of everything that happens to the calls.
     #[must_use]
     pub fn observed_by(mut self, observer: Arc<dyn Observe>) -> Self {
-        self.parts.observer = Some(observer);
+        Arc::make_mut(&mut self.parts).observer = Some(observer);
         self
     }
 
@@ -265,32 +266,32 @@ impl<C: Clock, K> Pipeline<C, K> {
     }
 
     /// Calls on the policy's own terms.
-    pub fn calls(&self) -> Calls<'_, C, K> {
-        Calls::of(self)
+    pub fn calls(&self) -> Calls<&Self> {
+        Calls::through(self)
     }
 
     /// Calls that change nothing when they are repeated.
-    pub fn safe(&self) -> Calls<'_, C, K> {
+    pub fn safe(&self) -> Calls<&Self> {
         self.calls().safe()
     }
 
     /// Calls whose receiver honours a key that every attempt carries.
-    pub fn keyed(&self) -> Calls<'_, C, K> {
+    pub fn keyed(&self) -> Calls<&Self> {
         self.calls().keyed()
     }
 
     /// Calls that may do their work twice when they are repeated.
-    pub fn unsafe_to_repeat(&self) -> Calls<'_, C, K> {
+    pub fn unsafe_to_repeat(&self) -> Calls<&Self> {
         self.calls().unsafe_to_repeat()
     }
 
     /// Calls that are of no use after `at`. See [`Calls::with_deadline`].
-    pub fn with_deadline(&self, at: Timestamp) -> Calls<'_, C, K> {
+    pub fn with_deadline(&self, at: Timestamp) -> Calls<&Self> {
         self.calls().with_deadline(at)
     }
 
     /// A call for a loop of one's own, on the policy's own terms.
-    pub fn call(&self) -> Call<'_, C, K> {
+    pub fn call(&self) -> Call<&Self> {
         self.calls().call()
     }
 
@@ -299,7 +300,7 @@ impl<C: Clock, K> Pipeline<C, K> {
     /// # Errors
     ///
     /// As [`Calls::run`].
-    pub fn run<T, E, Op, Fut>(&self, operation: Op) -> impl Future<Output = Result<T, Error<E>>>
+    pub fn run<T, E, Op, Fut>(&self, operation: Op) -> Run<&Self, (), Op>
     where
         Op: FnMut(Attempt) -> Fut,
         Fut: Future<Output = Result<T, E>>,
@@ -309,10 +310,7 @@ impl<C: Clock, K> Pipeline<C, K> {
     }
 
     /// [`Calls::run_with_report`] on the policy's own terms.
-    pub fn run_with_report<T, E, Op, Fut>(
-        &self,
-        operation: Op,
-    ) -> impl Future<Output = (Result<T, Error<E>>, Report)>
+    pub fn run_with_report<T, E, Op, Fut>(&self, operation: Op) -> RunWithReport<&Self, (), Op>
     where
         Op: FnMut(Attempt) -> Fut,
         Fut: Future<Output = Result<T, E>>,
@@ -338,7 +336,7 @@ impl<C: Clock, K> Pipeline<C, K> {
 
 impl<C: fmt::Debug, K: fmt::Debug> fmt::Debug for Pipeline<C, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Parts { shared, controls, dependency, .. } = &self.parts;
+        let Parts { shared, controls, dependency, .. } = &*self.parts;
         f.debug_struct("Pipeline")
             .field("dependency", dependency)
             .field("policy", &shared.policy)

@@ -1,26 +1,31 @@
 //! The async driver: attempts, their time-outs, and the waits between them.
 
+mod drive;
+
 use std::{
-    future::{Future, poll_fn},
+    fmt,
+    future::Future,
     ops::ControlFlow,
-    pin::pin,
-    task::Poll,
+    pin::Pin,
+    task::{Context, Poll, ready},
 };
 
-use relent_core::{Decision, StopReason, Timestamp, Wait};
+use pin_project_lite::pin_project;
+use relent_core::{Decision, StopReason, Wait};
 
+use self::drive::Drive;
 use crate::{
-    call::{Attempt, Begun, Call},
-    calls::Calls,
+    call::Attempt,
+    calls::{Calls, Routed},
     classify::Classifier,
-    clock::Clock,
     error::Error,
-    nesting::Frame,
+    operation::{Operation, Working},
     overrun::Work,
+    reach::Reach,
     report::Report,
 };
 
-impl<'a, C: Clock, K> Calls<'a, C, K> {
+impl<P: Reach, R: Routed> Calls<P, R> {
     /// Calls `operation` until the policy stops, and gives its value or its last error.
     ///
     /// A value that the classifier calls a failure is a value still: when retries end on it, it is what the
@@ -32,7 +37,7 @@ impl<'a, C: Clock, K> Calls<'a, C, K> {
     /// A gate that refuses ends the call at once with the dependency's last real failure; the reason names the
     /// gate. Where nothing was sent yet, or the last failure was a value that has been dropped, that is
     /// [`Error::Stopped`], whose report says when to come back. Limits with a queue, and rates, are waited for
-    /// as [`Call::admitted`] does.
+    /// as [`Call::admitted`](crate::Call::admitted) does.
     ///
     /// # Errors
     ///
@@ -47,16 +52,31 @@ impl<'a, C: Clock, K> Calls<'a, C, K> {
     /// Dropping the future drops the attempt in flight or ends the wait, at once; nothing runs on and nothing
     /// is counted: places, probes and a loan whose retry was not sent go back. (The loan of a retry in flight is
     /// kept: it was sent.) A result is either returned or dropped, never both.
-    pub async fn run<T, E, Op, Fut>(self, mut operation: Op) -> Result<T, Error<E>>
+    #[inline]
+    pub fn run<T, E, Op, Fut>(self, operation: Op) -> Run<P, R, Op>
     where
         Op: FnMut(Attempt) -> Fut,
         Fut: Future<Output = Result<T, E>>,
-        K: Classifier<T, E>,
+        P::Classifier: Classifier<T, E>,
     {
-        let mut call = self.call();
-        let (ending, reason) =
-            conduct(&mut call, self.pipeline().clock(), |_, attempt| operation(attempt)).await;
-        ending.into_result(|| call.report_for(reason))
+        self.run_operation(operation)
+    }
+
+    /// [`Calls::run`] for an [`Operation`], whose future has a name.
+    ///
+    /// # Errors
+    ///
+    /// As [`Calls::run`].
+    ///
+    /// # Cancellation safety
+    ///
+    /// As [`Calls::run`].
+    #[inline]
+    pub fn run_operation<Op: Operation>(self, operation: Op) -> Run<P, R, Op>
+    where
+        P::Classifier: Classifier<Op::Value, Op::Error>,
+    {
+        Run { drive: Drive::new(self, operation) }
     }
 
     /// [`Calls::run`], with what became of the call beside the result, be it good or bad.
@@ -64,17 +84,25 @@ impl<'a, C: Clock, K> Calls<'a, C, K> {
     /// # Cancellation safety
     ///
     /// As [`Calls::run`].
-    pub async fn run_with_report<T, E, Op, Fut>(self, mut operation: Op) -> (Result<T, Error<E>>, Report)
+    pub fn run_with_report<T, E, Op, Fut>(self, operation: Op) -> RunWithReport<P, R, Op>
     where
         Op: FnMut(Attempt) -> Fut,
         Fut: Future<Output = Result<T, E>>,
-        K: Classifier<T, E>,
+        P::Classifier: Classifier<T, E>,
     {
-        let mut call = self.call();
-        let (ending, reason) =
-            conduct(&mut call, self.pipeline().clock(), |_, attempt| operation(attempt)).await;
-        let report = call.report_for(reason);
-        (ending.into_result(|| report.clone()), report)
+        self.run_operation_with_report(operation)
+    }
+
+    /// [`Calls::run_with_report`] for an [`Operation`], whose future has a name.
+    ///
+    /// # Cancellation safety
+    ///
+    /// As [`Calls::run`].
+    pub fn run_operation_with_report<Op: Operation>(self, operation: Op) -> RunWithReport<P, R, Op>
+    where
+        P::Classifier: Classifier<Op::Value, Op::Error>,
+    {
+        RunWithReport { drive: Drive::new(self, operation) }
     }
 
     /// [`Calls::run`] for work that does not end when its future is dropped, such as what runs on a thread of its
@@ -109,16 +137,85 @@ impl<'a, C: Clock, K> Calls<'a, C, K> {
     /// # Cancellation safety
     ///
     /// As [`Calls::run`]; the work runs on.
-    pub async fn run_with_work<T, E, Op, Fut>(self, mut operation: Op) -> Result<T, Error<E>>
+    pub fn run_with_work<T, E, Op, Fut>(self, operation: Op) -> Run<P, R, Working<Op>>
     where
         Op: FnMut(Attempt, Work) -> Fut,
         Fut: Future<Output = Result<T, E>>,
-        K: Classifier<T, E>,
+        P::Classifier: Classifier<T, E>,
     {
-        let mut call = self.call();
-        let begin = |call: &mut Call<'a, C, K>, attempt| operation(attempt, call.work());
-        let (ending, reason) = conduct(&mut call, self.pipeline().clock(), begin).await;
-        ending.into_result(|| call.report_for(reason))
+        self.run_operation(Working(operation))
+    }
+}
+
+pin_project! {
+    /// The future of [`Calls::run`]. The call begins when it is first polled.
+    ///
+    /// # Panics
+    ///
+    /// If it is polled after it has given its output.
+    #[must_use = "a call is made only while it is polled"]
+    pub struct Run<P: Reach, R, Op: Operation> {
+        #[pin]
+        drive: Drive<P, R, Op>,
+    }
+}
+
+impl<P, R, Op> Future for Run<P, R, Op>
+where
+    P: Reach,
+    R: Routed,
+    Op: Operation,
+    P::Classifier: Classifier<Op::Value, Op::Error>,
+{
+    type Output = Result<Op::Value, Error<Op::Error>>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut drive = self.project().drive;
+        let (ending, reason) = ready!(drive.as_mut().poll(cx));
+        Poll::Ready(ending.into_result(|| drive.report(reason)))
+    }
+}
+
+impl<P: Reach, R, Op: Operation> fmt::Debug for Run<P, R, Op> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Run").field("drive", &self.drive).finish()
+    }
+}
+
+pin_project! {
+    /// The future of [`Calls::run_with_report`]. The call begins when it is first polled.
+    ///
+    /// # Panics
+    ///
+    /// If it is polled after it has given its output.
+    #[must_use = "a call is made only while it is polled"]
+    pub struct RunWithReport<P: Reach, R, Op: Operation> {
+        #[pin]
+        drive: Drive<P, R, Op>,
+    }
+}
+
+impl<P, R, Op> Future for RunWithReport<P, R, Op>
+where
+    P: Reach,
+    R: Routed,
+    Op: Operation,
+    P::Classifier: Classifier<Op::Value, Op::Error>,
+{
+    type Output = (Result<Op::Value, Error<Op::Error>>, Report);
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut drive = self.project().drive;
+        let (ending, reason) = ready!(drive.as_mut().poll(cx));
+        let report = drive.report(reason);
+        Poll::Ready((ending.into_result(|| report.clone()), report))
+    }
+}
+
+impl<P: Reach, R, Op: Operation> fmt::Debug for RunWithReport<P, R, Op> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunWithReport").field("drive", &self.drive).finish()
     }
 }
 
@@ -147,6 +244,11 @@ impl<T, E> Ending<T, E> {
 pub(crate) struct LastError<E>(pub(crate) Option<E>);
 
 impl<E> LastError<E> {
+    /// Takes it out.
+    pub(crate) fn take(&mut self) -> Self {
+        Self(self.0.take())
+    }
+
     /// What to show where nothing was returned.
     pub(crate) fn or<T>(self, nothing: Ending<T, E>) -> Ending<T, E> {
         self.0.map_or(nothing, Ending::Error)
@@ -162,71 +264,11 @@ impl<E> LastError<E> {
         match (decision, result) {
             (Decision::Stop(reason), Some(Ok(value))) => ControlFlow::Break((Ending::Value(value), reason)),
             (Decision::Stop(reason), Some(Err(error))) => ControlFlow::Break((Ending::Error(error), reason)),
-            (Decision::Stop(reason), None) => {
-                ControlFlow::Break((Self(self.0.take()).or(Ending::TimedOut), reason))
-            }
+            (Decision::Stop(reason), None) => ControlFlow::Break((self.take().or(Ending::TimedOut), reason)),
             (Decision::Retry(wait), result) => {
                 self.0 = result.and_then(Result::err).or(self.0.take());
                 ControlFlow::Continue(wait)
             }
         }
     }
-}
-
-/// Attempts and waits in turn, until the core says stop.
-async fn conduct<'a, T, E, C, K, Op, Fut>(
-    call: &mut Call<'a, C, K>,
-    clock: &C,
-    mut begin: Op,
-) -> (Ending<T, E>, StopReason)
-where
-    C: Clock,
-    Op: FnMut(&mut Call<'a, C, K>, Attempt) -> Fut,
-    Fut: Future<Output = Result<T, E>>,
-    K: Classifier<T, E>,
-{
-    let mut last = LastError(None);
-    let mut now = call.history().started;
-    let frame = call.frame();
-    loop {
-        let attempt = match call.try_begin(now) {
-            Begun::Attempt(attempt) => attempt,
-            Begun::Shut(_) => match call.queue(now).await {
-                Ok(attempt) => attempt,
-                Err(reason) => return (last.or(Ending::Refused), reason),
-            },
-            Begun::Stopped(reason) => return (last.or(Ending::Refused), reason),
-        };
-        let work = frame.around(|| begin(call, attempt));
-        let result = tried(clock, attempt.give_up_at, frame, work).await;
-        let decision = match &result {
-            Some(result) => call.conclude(result),
-            None => call.time_out::<T, E>(),
-        };
-        let wait = match last.after(decision, result) {
-            ControlFlow::Continue(wait) => wait,
-            ControlFlow::Break(ending) => return ending,
-        };
-        clock.sleep_until(call.ended().after(wait.length)).await;
-        now = clock.now();
-    }
-}
-
-/// The attempt's output, or `None` if its end comes first. The attempt is dropped before this returns. While it
-/// is polled, calls that begin there see whose attempt they are part of.
-async fn tried<C: Clock, F: Future>(clock: &C, at: Timestamp, frame: Frame, work: F) -> Option<F::Output> {
-    let mut work = pin!(work);
-    before(clock, at, poll_fn(|cx| frame.around(|| work.as_mut().poll(cx)))).await
-}
-
-/// The future's output, or `None` if `at` comes first. The timer is not set until the future has been polled, so
-/// one that is ready at once costs none.
-pub(crate) async fn before<C: Clock, F: Future>(clock: &C, at: Timestamp, future: F) -> Option<F::Output> {
-    let mut future = pin!(future);
-    let mut timer = pin!(clock.sleep_until(at));
-    poll_fn(|cx| match future.as_mut().poll(cx) {
-        Poll::Ready(output) => Poll::Ready(Some(output)),
-        Poll::Pending => timer.as_mut().poll(cx).map(|()| None),
-    })
-    .await
 }

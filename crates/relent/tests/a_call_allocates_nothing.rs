@@ -4,9 +4,9 @@ mod counting;
 
 use std::{
     convert::Infallible,
-    future::Future,
+    future::{Future, Pending, pending},
     io,
-    pin::pin,
+    pin::{Pin, pin},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -25,13 +25,30 @@ use relent::{
 #[derive(Clone, Debug, Default)]
 struct Leaping(Arc<AtomicU64>);
 
+/// Moves its clock on.
+struct Leap {
+    clock: Leaping,
+    at: Timestamp,
+}
+
+impl Future for Leap {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        self.clock.0.fetch_max(self.at.as_nanos(), Ordering::Relaxed);
+        Poll::Ready(())
+    }
+}
+
 impl Clock for Leaping {
+    type Sleep = Leap;
+
     fn now(&self) -> Timestamp {
         Timestamp::from_nanos(self.0.load(Ordering::Relaxed))
     }
 
-    async fn sleep_until(&self, at: Timestamp) {
-        self.0.fetch_max(at.as_nanos(), Ordering::Relaxed);
+    fn sleep_until(&self, at: Timestamp) -> Leap {
+        Leap { clock: self.clone(), at }
     }
 }
 
@@ -40,12 +57,14 @@ impl Clock for Leaping {
 struct Standing;
 
 impl Clock for Standing {
+    type Sleep = Pending<()>;
+
     fn now(&self) -> Timestamp {
         Timestamp::from_secs(1)
     }
 
-    async fn sleep_until(&self, _: Timestamp) {
-        std::future::pending().await
+    fn sleep_until(&self, _: Timestamp) -> Pending<()> {
+        pending()
     }
 }
 
@@ -130,7 +149,7 @@ fn a_success_after_retries_and_a_timeout_allocates_nothing() {
     let operation = |attempt: relent::Attempt| async move {
         match attempt.number {
             1 => Err(io::Error::from(io::ErrorKind::ConnectionReset)),
-            2 => std::future::pending().await,
+            2 => pending().await,
             _ => Ok(42),
         }
     };

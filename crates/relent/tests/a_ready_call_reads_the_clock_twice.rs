@@ -3,7 +3,7 @@
 
 use std::{
     convert::Infallible,
-    future::{Future, poll_fn},
+    future::{Future, Pending, pending, poll_fn},
     pin::pin,
     sync::{
         Arc,
@@ -26,13 +26,15 @@ struct Counting {
 }
 
 impl Clock for Counting {
+    type Sleep = Pending<()>;
+
     fn now(&self) -> Timestamp {
         Timestamp::from_millis(1_000 + u64::from(self.reads.fetch_add(1, Relaxed)))
     }
 
-    async fn sleep_until(&self, _: Timestamp) {
+    fn sleep_until(&self, _: Timestamp) -> Pending<()> {
         self.timers.fetch_add(1, Relaxed);
-        std::future::pending().await
+        pending()
     }
 }
 

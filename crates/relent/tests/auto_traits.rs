@@ -22,8 +22,8 @@ fn public_types_may_cross_threads() {
     is_static::<Error<io::Error>>();
     is_static::<Stopped>();
     is_static::<Report>();
-    is_send_and_sync::<Call<'static, TokioClock, relent::ByError>>();
-    is_copy::<Calls<'static, ManualClock, relent::ByError>>();
+    is_send_and_sync::<Call<&'static Pipeline<TokioClock, relent::ByError>>>();
+    is_copy::<Calls<&'static Pipeline<ManualClock>>>();
     is_copy::<Attempt>();
     is_copy::<TokioClock>();
     is_copy::<UnixClock>();

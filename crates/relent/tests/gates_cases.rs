@@ -132,7 +132,7 @@ fn retries_that_wait_are_counted() {
     let budget = BudgetPolicy::Share(SharePolicy { share_milli: 200, floor: 3 });
     let base = with_attempts(2, plain(Backoff::Constant(5 * SECOND)));
     let users = pipeline(&clock, Policy { budget: Some(budget), ..base });
-    let mut calls: Vec<Call<'_, _, _>> = (0..1_000).map(|_| users.call()).collect();
+    let mut calls: Vec<Call<_>> = (0..1_000).map(|_| users.call()).collect();
     for call in &mut calls {
         call.admit().unwrap();
     }

@@ -87,7 +87,10 @@ pub(crate) fn blocking(case: &Case) -> (Course, Report) {
     (course(log.into_inner(), report.stop), report)
 }
 
-fn terms<'a>(pipeline: &'a Pipeline<ManualClock, Sighted>, case: &Case) -> Calls<'a, ManualClock, Sighted> {
+fn terms<'a>(
+    pipeline: &'a Pipeline<ManualClock, Sighted>,
+    case: &Case,
+) -> Calls<&'a Pipeline<ManualClock, Sighted>, Route<'static>> {
     let calls = pipeline.calls().with_seed(case.seed).on_route(ROUTE.method, ROUTE.path);
     match case.upstream {
         Some(length) => calls.with_deadline_in(length),

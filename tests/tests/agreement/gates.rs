@@ -62,7 +62,7 @@ fn of(planned: &Planned, attempt: Attempt) -> ScriptedOutcome {
 fn terms<'a>(
     users: &'a Pipeline<ManualClock, Sighted>,
     planned: &Planned,
-) -> relent::Calls<'a, ManualClock, Sighted> {
+) -> relent::Calls<&'a Pipeline<ManualClock, Sighted>, relent::Route<'static>> {
     let calls = users.calls().with_seed(planned.seed).on_route(ROUTE.method, ROUTE.path);
     match planned.upstream {
         Some(length) => calls.with_deadline_in(length),

@@ -1,15 +1,21 @@
 //! From "another attempt" to its beginning: the deadline, the switch, and the gates in their order.
 
-use std::time::Duration;
+use std::{
+    future::poll_fn,
+    pin::{Pin, pin},
+    task::{Context, Poll, ready},
+    time::Duration,
+};
 
 use relent_core::{Decision, Refusal, StopReason, Timestamp};
 
 use super::{Attempt, Call, SWITCHED_OFF};
 use crate::{
-    clock::{BlockingClock, Clock},
+    clock::{BlockingClock, Clock, Timer},
     error::Stopped,
     event::Event,
-    gates::{Halt, Limits, Pass, Queued},
+    gates::{Halt, Pass, Queue, Queued},
+    reach::Reach,
     report::Stage,
     switch::Retries,
 };
@@ -22,7 +28,7 @@ pub(crate) enum Begun {
     Stopped(StopReason),
 }
 
-impl<'a, C: Clock, K> Call<'a, C, K> {
+impl<P: Reach, R> Call<P, R> {
     /// Begins an attempt, unless the call has stopped, its deadline leaves no room, or a gate refuses. It does
     /// not wait: where [`Call::admitted`] would queue, this is refused.
     ///
@@ -33,7 +39,7 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
     ///
     /// [`Stopped`] names the reason; the call has ended, and a further attempt is refused for the same reason.
     pub fn admit(&mut self) -> Result<Attempt, Stopped> {
-        let now = self.calls.pipeline().clock().now();
+        let now = self.pipeline().clock().now();
         let begun = match self.try_begin(now) {
             Begun::Attempt(attempt) => Ok(attempt),
             Begun::Shut(refusal) => Err(self.refused(refusal, now)),
@@ -56,7 +62,7 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
     ///
     /// Dropping the future leaves the queues, and the call is as it was before.
     pub async fn admitted(&mut self) -> Result<Attempt, Stopped> {
-        let now = self.calls.pipeline().clock().now();
+        let now = self.pipeline().clock().now();
         let begun = match self.try_begin(now) {
             Begun::Attempt(attempt) => Ok(attempt),
             Begun::Shut(_) => self.queue(now).await,
@@ -72,9 +78,9 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
     /// As [`Call::admit`].
     pub fn admitted_blocking(&mut self) -> Result<Attempt, Stopped>
     where
-        C: BlockingClock,
+        P::Clock: BlockingClock,
     {
-        let now = self.calls.pipeline().clock().now();
+        let now = self.pipeline().clock().now();
         let begun = self.begin_blocking(now);
         self.or_stopped(begun)
     }
@@ -85,7 +91,7 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
         if let Some(reason) = self.may_not_go_on(now) {
             return Begun::Stopped(reason);
         }
-        let controls = self.held.controls();
+        let controls = self.via.pipeline().controls();
         if !self.held.is_admitted() {
             match controls.admission.try_pass(now) {
                 Ok(pass) => self.held.admitted(pass),
@@ -102,82 +108,100 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
         }
     }
 
-    /// Begins an attempt as soon as the gates let it, after [`Begun::Shut`].
-    pub(crate) async fn queue(&mut self, mut now: Timestamp) -> Result<Attempt, StopReason> {
+    /// Begins an attempt as soon as the gates let it, after [`Begun::Shut`]. Dropped, it leaves the queues.
+    async fn queue(&mut self, now: Timestamp) -> Result<Attempt, StopReason> {
+        self.join_queue(now)?;
+        let in_line = InLine(self);
+        let mut timer = pin!(Timer::new());
+        poll_fn(|cx| in_line.0.poll_queue(timer.as_mut(), cx)).await
+    }
+
+    /// Begins to wait at the gate that is shut, after [`Begun::Shut`]. Nobody queues for a dependency whose breaker
+    /// is open.
+    pub(crate) fn join_queue(&mut self, now: Timestamp) -> Result<(), StopReason> {
+        if let Some(refusal) = self.controls().is_open_at(now) {
+            return Err(self.refused(refusal, now));
+        }
+        let reserve = self.pipeline().policy().retry.reserve;
+        let min_attempt = self.pipeline().policy().retry.min_attempt;
+        let deadline = self.history.deadlines.earliest();
+        let cut = deadline.map(|(at, _)| at.before(reserve).before(min_attempt));
+        self.held.join_queue(Queue::new(now, cut));
+        Ok(())
+    }
+
+    /// Begins an attempt as soon as the gates let it, after [`Call::join_queue`].
+    pub(crate) fn poll_queue(
+        &mut self,
+        mut timer: Pin<&mut Timer<<P::Clock as Clock>::Sleep>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Attempt, StopReason>> {
         loop {
-            let (limits, cut) = self.may_queue(now)?;
-            let queued = limits.pass(self.calls.pipeline().clock(), now, cut).await;
-            if let Some(begun) = self.queued(queued, &mut now) {
-                return begun;
+            let pipeline = self.via.pipeline();
+            let queued =
+                ready!(self.held.poll_queue(pipeline.controls(), pipeline.clock(), timer.as_mut(), cx));
+            if let Some(begun) = self.queued(queued) {
+                return Poll::Ready(begun);
             }
         }
     }
 
     /// Begins an attempt, waiting on this thread.
-    pub(crate) fn begin_blocking(&mut self, mut now: Timestamp) -> Result<Attempt, StopReason>
+    pub(crate) fn begin_blocking(&mut self, now: Timestamp) -> Result<Attempt, StopReason>
     where
-        C: BlockingClock,
+        P::Clock: BlockingClock,
     {
         match self.try_begin(now) {
             Begun::Attempt(attempt) => return Ok(attempt),
             Begun::Stopped(reason) => return Err(reason),
-            Begun::Shut(_) => {}
+            Begun::Shut(_) => self.join_queue(now)?,
         }
         loop {
-            let (limits, cut) = self.may_queue(now)?;
-            let queued = limits.pass_blocking(self.calls.pipeline().clock(), now, cut);
-            if let Some(begun) = self.queued(queued, &mut now) {
+            let pipeline = self.via.pipeline();
+            let queued = self.held.block_queue(pipeline.controls(), pipeline.clock());
+            if let Some(begun) = self.queued(queued) {
                 return begun;
             }
         }
     }
 
-    /// The gates that are shut, and until when a wait may last. Nobody queues for a dependency whose breaker is
-    /// open.
-    fn may_queue(&mut self, now: Timestamp) -> Result<(&'a Limits, Option<Timestamp>), StopReason> {
-        let controls = self.held.controls();
-        if let Some(refusal) = controls.is_open_at(now) {
-            return Err(self.refused(refusal, now));
-        }
-        let retry = &self.calls.pipeline().policy().retry;
-        let deadline = self.history.deadlines.earliest();
-        let cut = deadline.map(|(at, _)| at.before(retry.reserve).before(retry.min_attempt));
-        Ok((if self.held.is_admitted() { &controls.attempt } else { &controls.admission }, cut))
-    }
-
-    /// What a wait came to. `None`: the call is admitted, and the gates of the attempt are shut.
-    fn queued(
-        &mut self,
-        queued: Result<Queued<'a>, Halt>,
-        now: &mut Timestamp,
-    ) -> Option<Result<Attempt, StopReason>> {
+    /// What a wait came to. `None`: the call is admitted, the gates of the attempt are shut, and it waits there.
+    fn queued(&mut self, queued: Result<Queued, Halt>) -> Option<Result<Attempt, StopReason>> {
         let queued = match queued {
             Ok(queued) => queued,
-            Err(Halt::Refused(refusal)) => return Some(Err(self.refused(refusal, *now))),
-            Err(Halt::TooLate) => {
-                let at = self.calls.pipeline().clock().now();
-                let reason =
-                    self.history.deadlines.earliest().map_or(StopReason::TotalTimeout, |(_, why)| why);
-                return Some(Err(self.stopped_for(reason, at)));
-            }
+            Err(halt) => return Some(Err(self.halted(halt))),
         };
-        *now = queued.now;
+        let now = queued.now;
         for (gate, waited) in queued.waits() {
-            self.tell(*now, || Event::Queued { stage: self.stage, gate, waited });
+            self.tell(now, || Event::Queued { stage: self.stage, gate, waited });
         }
         if self.held.is_admitted() {
-            return Some(self.enter(queued.pass, *now));
+            return Some(self.enter(queued.pass, now));
         }
         self.held.admitted(queued.pass);
         self.stage = Stage::Gates;
-        let pass = self.held.controls().attempt.try_pass(*now).ok()?;
-        Some(self.enter(pass, *now))
+        match self.controls().attempt.try_pass(now) {
+            Ok(pass) => Some(self.enter(pass, now)),
+            Err(_) => self.join_queue(now).err().map(Err),
+        }
+    }
+
+    /// Why nobody was let through at a gate.
+    fn halted(&mut self, halt: Halt) -> StopReason {
+        match halt {
+            Halt::Refused(refusal, now) => self.refused(refusal, now),
+            Halt::TooLate => {
+                let now = self.pipeline().clock().now();
+                let earliest = self.history.deadlines.earliest();
+                self.stopped_for(earliest.map_or(StopReason::TotalTimeout, |(_, why)| why), now)
+            }
+        }
     }
 
     /// The innermost gate, and the attempt.
     #[inline]
-    fn enter(&mut self, pass: Pass<'a>, now: Timestamp) -> Result<Attempt, StopReason> {
-        match self.held.enter(pass, now) {
+    fn enter(&mut self, pass: Pass, now: Timestamp) -> Result<Attempt, StopReason> {
+        match self.held.enter(self.via.pipeline().controls(), pass, now) {
             Ok(Some(transition)) => self.tell(now, || Event::BreakerChanged(transition)),
             Ok(None) => {}
             Err(refusal) => return Err(self.refused(refusal, now)),
@@ -185,7 +209,7 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
         self.attempts = self.attempts.saturating_add(1);
         self.running = Some(now);
         self.stage = Stage::Attempt;
-        let give_up_at = self.calls.pipeline().policy().give_up_at(&self.history, now);
+        let give_up_at = self.pipeline().policy().give_up_at(&self.history, now);
         let attempt = Attempt { number: self.attempts, began: now, give_up_at };
         self.tell(now, || Event::AttemptBegan(attempt));
         Ok(attempt)
@@ -200,7 +224,7 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
         if let Some(reason) = self.out_of_time(now) {
             return Some(self.stopped_for(reason, now));
         }
-        if self.attempts > 0 && self.calls.pipeline().retries_now() == Retries::Off {
+        if self.attempts > 0 && self.pipeline().retries_now() == Retries::Off {
             return Some(self.refused(SWITCHED_OFF, now));
         }
         None
@@ -208,7 +232,7 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
 
     #[inline]
     fn out_of_time(&self, now: Timestamp) -> Option<StopReason> {
-        let retry = &self.calls.pipeline().policy().retry;
+        let retry = &self.pipeline().policy().retry;
         if self.history.last_verdict.is_some() {
             return self.history.deadlines.too_late(now, Duration::ZERO, retry.reserve);
         }
@@ -232,5 +256,15 @@ impl<'a, C: Clock, K> Call<'a, C, K> {
     fn stopped_for(&mut self, reason: StopReason, now: Timestamp) -> StopReason {
         let _stopped = self.stop(reason, now);
         reason
+    }
+}
+
+/// A call that waits at a gate. Dropped, it waits there no more.
+struct InLine<'c, P: Reach, R>(&'c mut Call<P, R>);
+
+impl<P: Reach, R> Drop for InLine<'_, P, R> {
+    fn drop(&mut self) {
+        let call = &mut *self.0;
+        call.held.leave_queue(call.via.pipeline().controls());
     }
 }

@@ -15,7 +15,7 @@ use std::{
 
 use relent_core::Timestamp;
 
-use super::{BlockingClock, Clock, Unpark, yield_once};
+use super::{BlockingClock, Clock, Unpark};
 
 /// A clock for tests. It moves when it is told to and not otherwise; clones share its time; it works under any
 /// executor, or under none by [`ManualClock::block_on`].
@@ -164,15 +164,14 @@ impl ManualClock {
 }
 
 impl Clock for ManualClock {
+    type Sleep = ManualSleep;
+
     fn now(&self) -> Timestamp {
         self.lock().now
     }
 
-    async fn sleep_until(&self, at: Timestamp) {
-        if self.now() >= at {
-            return yield_once().await;
-        }
-        Sleep { clock: self, at, place: None }.await;
+    fn sleep_until(&self, at: Timestamp) -> ManualSleep {
+        ManualSleep { clock: self.clone(), at, progress: Progress::NotBegun }
     }
 }
 
@@ -215,37 +214,55 @@ impl Hall {
     }
 }
 
-/// One sleep; its place in the hall is given up when it is dropped.
-struct Sleep<'a> {
-    clock: &'a ManualClock,
+/// A sleep of a [`ManualClock`]. Its place among the sleepers is given up when it is dropped.
+#[derive(Debug)]
+#[must_use = "it sleeps only while it is polled"]
+pub struct ManualSleep {
+    clock: ManualClock,
     at: Timestamp,
-    place: Option<u64>,
+    progress: Progress,
 }
 
-impl Future for Sleep<'_> {
+#[derive(Clone, Copy, Debug)]
+enum Progress {
+    NotBegun,
+    /// Its instant had come when it began; it lets others go first, once.
+    Yielded,
+    /// With its place by arrival.
+    Asleep(u64),
+}
+
+impl Future for ManualSleep {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let clock = self.clock;
-        let mut hall = clock.lock();
-        if hall.now >= self.at {
-            return Poll::Ready(());
-        }
-        let place = *self.place.get_or_insert_with(|| {
-            hall.arrivals += 1;
-            hall.arrivals
-        });
+        let mut hall = self.clock.lock();
+        let place = match self.progress {
+            Progress::NotBegun if hall.now >= self.at => {
+                drop(hall);
+                self.progress = Progress::Yielded;
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            Progress::Yielded | Progress::Asleep(_) if hall.now >= self.at => return Poll::Ready(()),
+            Progress::NotBegun | Progress::Yielded => {
+                hall.arrivals += 1;
+                hall.arrivals
+            }
+            Progress::Asleep(place) => place,
+        };
         hall.sleepers.insert((self.at, place), cx.waker().clone());
         let watchers = std::mem::take(&mut hall.watchers);
         drop(hall);
+        self.progress = Progress::Asleep(place);
         watchers.into_iter().for_each(Waker::wake);
         Poll::Pending
     }
 }
 
-impl Drop for Sleep<'_> {
+impl Drop for ManualSleep {
     fn drop(&mut self) {
-        if let Some(place) = self.place {
+        if let Progress::Asleep(place) = self.progress {
             self.clock.lock().sleepers.remove(&(self.at, place));
         }
     }

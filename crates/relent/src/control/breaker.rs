@@ -12,11 +12,12 @@ mod shift;
 use std::{
     fmt,
     hash::{BuildHasher, RandomState},
+    time::Duration,
 };
 
 use relent_core::{
-    BreakerPolicy, Invalid, Refusal, Timestamp,
-    breaker::{Status, Transition},
+    BreakerPolicy, Invalid, Refusal, Timestamp, Verdict,
+    breaker::{Recorded, Status, Ticket, Transition},
     window::Counts,
 };
 
@@ -120,6 +121,36 @@ impl Breaker {
     /// As [`Breaker::admit`].
     pub fn admit_owned(&self, now: Timestamp) -> Result<Permit<Self>, Refusal> {
         Ok(Permit::new(self.clone(), self.0.admit(|| now)?))
+    }
+
+    /// As [`Breaker::admit`], for a caller who records the ticket or gives it back.
+    #[inline]
+    pub(crate) fn enter(&self, now: Timestamp) -> Result<Ticket, Refusal> {
+        self.0.admit(|| now)
+    }
+
+    /// As [`Permit::record`].
+    #[inline]
+    pub(crate) fn record(
+        &self,
+        ticket: Ticket,
+        verdict: Verdict,
+        took: Duration,
+        now: Timestamp,
+    ) -> Recorded {
+        let Some(mark) = self.0.policy.mark(verdict, took) else {
+            self.give_back(ticket);
+            return Recorded::Uncounted;
+        };
+        self.0.record(ticket, mark, || now)
+    }
+
+    /// As dropping a [`Permit`].
+    #[inline]
+    pub(crate) fn give_back(&self, ticket: Ticket) {
+        if let Some(probe) = ticket.probe {
+            self.0.give_back(probe);
+        }
     }
 
     /// What [`Breaker::admit`] would say, without asking for a place. `None`: it would let a call through.

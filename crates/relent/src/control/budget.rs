@@ -15,6 +15,7 @@ use relent_core::{
     },
 };
 
+pub(crate) use guard::Lent;
 pub use guard::{Loan, Underway};
 
 use self::{loan::LoanCells, ratio::RatioCells};
@@ -86,6 +87,13 @@ impl Budget {
 
     /// A call begins, and goes on until the guard is dropped. No budget refuses a first attempt.
     pub fn on_call(&self, now: Timestamp) -> Underway<'_> {
+        self.begin(now);
+        Underway::of(self)
+    }
+
+    /// [`Budget::on_call`], for a caller who says when the call has ended, by [`Budget::end`].
+    #[inline]
+    pub(crate) fn begin(&self, now: Timestamp) {
         match &self.kind {
             Kind::Loan(_, cells) => cells.on_call(now),
             Kind::Ratio(policy, cells) => cells.on_call(policy, now),
@@ -95,7 +103,6 @@ impl Budget {
             }
             Kind::Grpc(..) | Kind::Quota(..) => {}
         }
-        Underway::of(self)
     }
 
     /// A call's first attempt succeeded. Writes nothing where the bucket is full already.
@@ -124,6 +131,11 @@ impl Budget {
     /// The refusal of [`Gate::Budget`](relent_core::Gate::Budget). It names no moment, because the answer
     /// changes when successes return; its advice is for loops that would otherwise call again at once.
     pub fn try_retry(&self, cause: Cause, now: Timestamp) -> Result<Loan<'_>, Refusal> {
+        Ok(Loan::of(self, self.lend(cause, now)?))
+    }
+
+    /// [`Budget::try_retry`], for a caller who ends the loan.
+    pub(crate) fn lend(&self, cause: Cause, now: Timestamp) -> Result<Lent, Refusal> {
         let taken = match &self.kind {
             Kind::Loan(policy, cells) => cells.try_retry(policy, cause, now).map(|charge| (charge, 0)),
             Kind::Grpc(policy, tokens) => policy.allows(tokens.load(Relaxed)).then_some((0, 0)),
@@ -136,7 +148,7 @@ impl Budget {
                 word::take(tokens, |tokens| policy.charge(tokens, cause)).map(|charge| (charge, 0))
             }
         };
-        taken.map(|(charge, slice)| Loan::of(self, charge, cause, slice)).ok_or(REFUSAL)
+        taken.map(|(charge, slice)| Lent { charge, cause, slice }).ok_or(REFUSAL)
     }
 
     /// Thousandths of a token that are there at `now`, where the kind has tokens.
@@ -148,33 +160,40 @@ impl Budget {
         }
     }
 
-    fn on_end(&self) {
+    /// A call has ended.
+    #[inline]
+    pub(crate) fn end(&self) {
         if let Kind::Share(_, word) = &self.kind {
             word.fetch_sub(ONE_CALL, Relaxed);
         }
     }
 
-    fn on_unsent(&self, charge: u32, slice: u64) {
+    /// A retry was not sent: its charge goes back.
+    pub(crate) fn give_back(&self, lent: Lent) {
+        let Lent { charge, slice, .. } = lent;
         match &self.kind {
             Kind::Loan(policy, cells) => cells.give_back(policy, charge),
             Kind::Ratio(_, cells) => cells.give_back(slice),
             Kind::Quota(policy, tokens) => word::step(tokens, |tokens| policy.returned(tokens, charge)),
-            Kind::Share(..) => self.on_retry_failure(),
+            Kind::Share(..) => self.keep(lent),
             Kind::Grpc(..) => {}
         }
     }
 
-    fn on_retry_success(&self, charge: u32, cause: Cause, now: Timestamp) {
+    /// A retry succeeded.
+    pub(crate) fn repay(&self, lent: Lent, now: Timestamp) {
+        let Lent { charge, cause, .. } = lent;
         match &self.kind {
             Kind::Loan(policy, cells) => cells.on_retry_success(policy, charge, cause, now),
             Kind::Grpc(policy, tokens) => word::step(tokens, |tokens| policy.after_success(tokens)),
             Kind::Quota(policy, tokens) => word::step(tokens, |tokens| policy.returned(tokens, charge)),
-            Kind::Share(..) => self.on_retry_failure(),
+            Kind::Share(..) => self.keep(lent),
             Kind::Ratio(..) => {}
         }
     }
 
-    fn on_retry_failure(&self) {
+    /// A retry was sent and did not succeed: its charge is kept.
+    pub(crate) fn keep(&self, _: Lent) {
         if let Kind::Share(_, word) = &self.kind {
             word.fetch_sub(ONE_RETRY, Relaxed);
         }

@@ -7,7 +7,10 @@
 mod acquire;
 mod queue;
 
-use std::{fmt, mem};
+use std::{
+    fmt, mem,
+    task::{Context, Poll},
+};
 
 use relent_core::{
     ConcurrencyPolicy, Invalid, Refusal,
@@ -15,6 +18,7 @@ use relent_core::{
 };
 
 pub use acquire::Acquire;
+pub(crate) use acquire::Wait;
 
 use self::queue::Queue;
 use crate::sync::{
@@ -101,6 +105,38 @@ impl Concurrency {
         Acquire::new(&self.shared)
     }
 
+    /// A place, for a caller who gives it back by [`Concurrency::leave`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Concurrency::try_acquire`].
+    #[inline]
+    pub(crate) fn enter(&self) -> Result<(), Refusal> {
+        if self.shared.enter() { Ok(()) } else { Err(REFUSAL) }
+    }
+
+    /// Gives a place back.
+    #[inline]
+    pub(crate) fn leave(&self) {
+        self.shared.leave();
+    }
+
+    /// [`Concurrency::acquire`], for a caller who keeps its place in the queue, gives that back by
+    /// [`Concurrency::give_up`], and the place in flight by [`Concurrency::leave`].
+    pub(crate) fn poll_enter(&self, wait: &mut Wait, cx: &Context<'_>) -> Poll<Result<(), Refusal>> {
+        self.shared.poll_enter(wait, cx)
+    }
+
+    /// Leaves the queue.
+    pub(crate) fn give_up(&self, wait: Wait) {
+        self.shared.give_up(wait);
+    }
+
+    /// A place that somebody has entered, as one that depends on nobody.
+    pub(crate) fn keep(&self) -> OwnedPermit {
+        OwnedPermit { shared: Arc::clone(&self.shared) }
+    }
+
     /// Changes the limit, from now on. A higher one lets those in who waited longest; a lower one interrupts
     /// nobody, and lets nobody in until enough have left.
     ///
@@ -135,8 +171,13 @@ impl Permit<'_> {
     /// has returned long ago.
     pub fn keep(self) -> OwnedPermit {
         let shared = Arc::clone(self.shared);
-        mem::forget(self); // the place goes over to the owned permit
+        self.detach(); // the place goes over to the owned permit
         OwnedPermit { shared }
+    }
+
+    /// Leaves the place to the caller, who gives it back by [`Concurrency::leave`].
+    pub(crate) fn detach(self) {
+        mem::forget(self); // only a reference: nothing leaks
     }
 }
 

@@ -6,13 +6,14 @@
 mod line;
 mod reservation;
 
-use std::fmt;
+use std::{fmt, task::Context};
 
 use relent_core::{
     Gate, Invalid, RatePolicy, Refusal, Timestamp,
     rate::{Gcra, Place},
 };
 
+pub(crate) use reservation::Booking;
 pub use reservation::Reservation;
 
 use self::line::Line;
@@ -86,9 +87,22 @@ impl Rate {
     /// The refusal by [`Gate::Rate`] names the moment of the next place that nobody has booked.
     #[inline]
     pub fn try_take(&self, now: Timestamp) -> Result<Permit<'_>, Refusal> {
-        let shared = &*self.shared;
-        let word = shared.step(|word| shared.gcra.take(word, now).map(|next| (next, next)))?;
-        Ok(Permit { shared, place: shared.gcra.place_taken(word) })
+        Ok(Permit { shared: &self.shared, place: self.take(now)? })
+    }
+
+    /// A place in the sequence, for a caller who gives it back by [`Rate::put_back`] if it is not used.
+    ///
+    /// # Errors
+    ///
+    /// As [`Rate::try_take`].
+    #[inline]
+    pub(crate) fn take(&self, now: Timestamp) -> Result<Place, Refusal> {
+        self.shared.take(now)
+    }
+
+    /// Gives a place back that is not used, if that can still be.
+    pub(crate) fn put_back(&self, place: Place) {
+        self.shared.put_back(place);
     }
 
     /// Books the next place, if its moment is not after `latest`.
@@ -98,15 +112,36 @@ impl Rate {
     /// The refusal by [`Gate::Rate`] names the moment that would be too late. Nothing is booked then: who
     /// cannot wait that long does not make others wait longer.
     pub fn reserve(&self, now: Timestamp, latest: Timestamp) -> Result<Reservation<'_>, Refusal> {
-        let shared = &*self.shared;
-        if let Ok(permit) = self.try_take(now) {
-            return Ok(Reservation::at_once(permit, now));
-        }
-        // Under the lock, so that the line stands in the order of its places.
-        let mut line = shared.line();
-        let book = |word| shared.gcra.reserve(word, now, latest).map(|booked| (booked.word, booked.place));
-        let place = shared.step(book)?;
-        Ok(Reservation::in_line(shared, line.join(place, now)))
+        Ok(Reservation::of(&self.shared, self.book(now, latest)?))
+    }
+
+    /// [`Rate::reserve`], for a caller who claims the booking or gives it up.
+    ///
+    /// # Errors
+    ///
+    /// As [`Rate::reserve`].
+    pub(crate) fn book(&self, now: Timestamp, latest: Timestamp) -> Result<Booking, Refusal> {
+        self.shared.book(now, latest)
+    }
+
+    /// The place, if the moment of the booking has come.
+    pub(crate) fn claim(&self, booking: Booking, now: Timestamp) -> Option<Place> {
+        self.shared.claim(booking, now)
+    }
+
+    /// The moment of a booking, as things stand.
+    pub(crate) fn at(&self, booking: Booking) -> Timestamp {
+        self.shared.at(booking)
+    }
+
+    /// The moment of a booking, as things stand; if it moves, the caller is woken.
+    pub(crate) fn watch(&self, booking: Booking, cx: &Context<'_>) -> Timestamp {
+        self.shared.watch(booking, cx)
+    }
+
+    /// Gives up a booking; those behind move up.
+    pub(crate) fn give_up(&self, booking: Booking) {
+        self.shared.give_up(booking);
     }
 
     /// How many permits could be taken at `now`.
@@ -124,7 +159,15 @@ impl Permit<'_> {
     /// It is used: what it was for is being sent.
     #[inline]
     pub fn spend(self) {
+        let _used = self.detach();
+    }
+
+    /// Leaves the place to the caller, who gives it back by [`Rate::put_back`] if it is not used.
+    #[inline]
+    pub(crate) fn detach(self) -> Place {
+        let place = self.place;
         std::mem::forget(self); // only a reference: nothing leaks
+        place
     }
 }
 
@@ -160,6 +203,12 @@ impl Shared {
                 Err(seen) => word = seen,
             }
         }
+    }
+
+    #[inline]
+    fn take(&self, now: Timestamp) -> Result<Place, Refusal> {
+        let word = self.step(|word| self.gcra.take(word, now).map(|next| (next, next)))?;
+        Ok(self.gcra.place_taken(word))
     }
 
     /// Gives the place back, if it is still the last.

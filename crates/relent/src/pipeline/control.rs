@@ -6,7 +6,7 @@ use super::Pipeline;
 use crate::{
     clock::Clock,
     control::{Breaker, Budget, Concurrency},
-    gates::Purse,
+    gates::{Controls, Purse},
     overrun::Overruns,
     switch::{self, Retries},
 };
@@ -28,7 +28,7 @@ impl<C: Clock, K> Pipeline<C, K> {
     /// ```
     #[must_use]
     pub fn sharing_budget(mut self, budget: &Arc<Budget>) -> Self {
-        Arc::make_mut(&mut self.parts.controls).budget = Some(Purse::of(Arc::clone(budget)));
+        self.controls_mut().budget = Some(Purse::of(Arc::clone(budget)));
         self
     }
 
@@ -36,7 +36,7 @@ impl<C: Clock, K> Pipeline<C, K> {
     /// Clones made before keep theirs.
     #[must_use]
     pub fn with_breaker(mut self, breaker: &Breaker) -> Self {
-        Arc::make_mut(&mut self.parts.controls).breaker = Some(breaker.clone());
+        self.controls_mut().breaker = Some(breaker.clone());
         self
     }
 
@@ -79,5 +79,9 @@ impl<C: Clock, K> Pipeline<C, K> {
     /// Work that ran on after its attempt was given up.
     pub fn overruns(&self) -> Overruns {
         self.parts.shared.overruns.read()
+    }
+
+    fn controls_mut(&mut self) -> &mut Controls {
+        Arc::make_mut(&mut Arc::make_mut(&mut self.parts).controls)
     }
 }

@@ -19,7 +19,7 @@ impl<'a> Underway<'a> {
 
 impl Drop for Underway<'_> {
     fn drop(&mut self) {
-        self.budget.on_end();
+        self.budget.end();
     }
 }
 
@@ -29,10 +29,17 @@ impl Drop for Underway<'_> {
 #[must_use = "a loan that is dropped is given back"]
 pub struct Loan<'a> {
     budget: &'a Budget,
-    charge: u32,
-    cause: Cause,
-    slice: u64,
+    lent: Lent,
     stage: Stage,
+}
+
+/// What was charged for a retry and why, as plain data: [`Budget::repay`], [`Budget::keep`] or
+/// [`Budget::give_back`] ends it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lent {
+    pub(super) charge: u32,
+    pub(super) cause: Cause,
+    pub(super) slice: u64,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -43,18 +50,18 @@ enum Stage {
 }
 
 impl<'a> Loan<'a> {
-    pub(super) const fn of(budget: &'a Budget, charge: u32, cause: Cause, slice: u64) -> Self {
-        Self { budget, charge, cause, slice, stage: Stage::Waiting }
+    pub(super) const fn of(budget: &'a Budget, lent: Lent) -> Self {
+        Self { budget, lent, stage: Stage::Waiting }
     }
 
     /// What was charged, in thousandths of a token; 0 for a kind that charges nothing at this point.
     pub const fn charge_milli(&self) -> u32 {
-        self.charge
+        self.lent.charge
     }
 
     /// The failure that it was taken for.
     pub const fn cause(&self) -> Cause {
-        self.cause
+        self.lent.cause
     }
 
     /// The retry is being sent: from here on its charge stays with the budget unless it succeeds. Charges
@@ -66,7 +73,7 @@ impl<'a> Loan<'a> {
     /// The retry succeeded: the loan is repaid.
     pub fn succeeded(mut self, now: Timestamp) {
         self.stage = Stage::Repaid;
-        self.budget.on_retry_success(self.charge, self.cause, now);
+        self.budget.repay(self.lent, now);
     }
 
     /// The retry was sent and did not succeed: the charge is kept. Where it ended in a failure worth retrying,
@@ -79,8 +86,8 @@ impl<'a> Loan<'a> {
 impl Drop for Loan<'_> {
     fn drop(&mut self) {
         match self.stage {
-            Stage::Waiting => self.budget.on_unsent(self.charge, self.slice),
-            Stage::Sent => self.budget.on_retry_failure(),
+            Stage::Waiting => self.budget.give_back(self.lent),
+            Stage::Sent => self.budget.keep(self.lent),
             Stage::Repaid => {}
         }
     }

@@ -17,7 +17,7 @@ pub(super) struct Queue {
 
 /// A place in the queue.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) struct Ticket(u64);
+pub(crate) struct Ticket(u64);
 
 /// What a ticket was worth when it left the queue.
 #[derive(Debug)]

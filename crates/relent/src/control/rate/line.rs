@@ -24,7 +24,7 @@ pub(super) struct Line {
 
 /// A place in the line.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) struct Ticket(u64);
+pub(crate) struct Ticket(u64);
 
 /// What it takes to leave the line.
 #[derive(Default)]

@@ -3,12 +3,11 @@
 use std::{
     fmt,
     future::{Future, poll_fn},
-    mem,
     pin::pin,
     task::{Context, Poll},
 };
 
-use relent_core::{Timestamp, rate::Place};
+use relent_core::{Refusal, Timestamp, rate::Place};
 
 use super::{
     Permit, Shared,
@@ -48,35 +47,22 @@ pub struct Reservation<'a> {
     booking: Option<Booking>,
 }
 
+/// A place booked ahead, as plain data: [`Shared::give_up`] frees it.
 #[derive(Clone, Copy, Debug)]
-enum Booking {
+pub(crate) enum Booking {
     /// Its moment had come when it was booked, at that time.
     AtOnce(Place, Timestamp),
     InLine(Ticket),
 }
 
 impl<'a> Reservation<'a> {
-    pub(super) fn at_once(permit: Permit<'a>, now: Timestamp) -> Self {
-        let Permit { shared, place } = permit;
-        mem::forget(permit); // the place goes over to the reservation
-        Self { shared, booking: Some(Booking::AtOnce(place, now)) }
-    }
-
-    pub(super) fn in_line(shared: &'a Shared, ticket: Ticket) -> Self {
-        Self { shared, booking: Some(Booking::InLine(ticket)) }
+    pub(super) fn of(shared: &'a Shared, booking: Booking) -> Self {
+        Self { shared, booking: Some(booking) }
     }
 
     /// Its moment, as things stand. It becomes earlier when somebody in front gives up, and never later.
     pub fn at(&self) -> Timestamp {
-        match self.booking {
-            Some(Booking::AtOnce(_, now)) => now,
-            Some(Booking::InLine(ticket)) => self
-                .shared
-                .line()
-                .place(ticket)
-                .map_or(Timestamp::ZERO, |place| self.shared.gcra.moment(place)),
-            None => Timestamp::ZERO,
-        }
+        self.booking.map_or(Timestamp::ZERO, |booking| self.shared.at(booking))
     }
 
     /// Becomes a permit, if its moment has come.
@@ -85,16 +71,9 @@ impl<'a> Reservation<'a> {
     ///
     /// The reservation as it is, if its moment is after `now`.
     pub fn claim(mut self, now: Timestamp) -> Result<Permit<'a>, Self> {
-        match self.booking {
-            Some(Booking::AtOnce(place, _)) => {
+        match self.booking.and_then(|booking| self.shared.claim(booking, now)) {
+            Some(place) => {
                 self.booking = None;
-                Ok(Permit { shared: self.shared, place })
-            }
-            Some(Booking::InLine(ticket)) => {
-                let gone = self.shared.line().go(&self.shared.gcra, ticket, now);
-                let Some((place, left)) = gone else { return Err(self) };
-                self.booking = None;
-                self.shared.finish(left);
                 Ok(Permit { shared: self.shared, place })
             }
             None => Err(self),
@@ -129,32 +108,73 @@ impl<'a> Reservation<'a> {
     }
 
     fn watch(&self, cx: &Context<'_>) -> Timestamp {
-        let Some(Booking::InLine(ticket)) = self.booking else { return self.at() };
-        let watched = self.shared.line().watch(ticket, cx.waker());
-        watched.map_or(Timestamp::ZERO, |(place, _replaced)| self.shared.gcra.moment(place))
+        self.booking.map_or(Timestamp::ZERO, |booking| self.shared.watch(booking, cx))
     }
 }
 
 impl Drop for Reservation<'_> {
     fn drop(&mut self) {
-        match self.booking {
-            Some(Booking::AtOnce(place, _)) => self.shared.put_back(place),
-            Some(Booking::InLine(ticket)) => {
-                // Put back under the lock: nobody joins behind a place that is being freed.
-                let mut line = self.shared.line();
-                let mut left = line.give_up(&self.shared.gcra, ticket);
-                if let Some(place) = left.freed.take() {
-                    self.shared.put_back(place);
-                }
-                drop(line);
-                self.shared.finish(left);
-            }
-            None => {}
+        if let Some(booking) = self.booking {
+            self.shared.give_up(booking);
         }
     }
 }
 
 impl Shared {
+    pub(super) fn book(&self, now: Timestamp, latest: Timestamp) -> Result<Booking, Refusal> {
+        if let Ok(place) = self.take(now) {
+            return Ok(Booking::AtOnce(place, now));
+        }
+        // Under the lock, so that the line stands in the order of its places.
+        let mut line = self.line();
+        let book = |word| self.gcra.reserve(word, now, latest).map(|booked| (booked.word, booked.place));
+        let place = self.step(book)?;
+        Ok(Booking::InLine(line.join(place, now)))
+    }
+
+    pub(super) fn at(&self, booking: Booking) -> Timestamp {
+        match booking {
+            Booking::AtOnce(_, now) => now,
+            Booking::InLine(ticket) => {
+                self.line().place(ticket).map_or(Timestamp::ZERO, |place| self.gcra.moment(place))
+            }
+        }
+    }
+
+    pub(super) fn claim(&self, booking: Booking, now: Timestamp) -> Option<Place> {
+        match booking {
+            Booking::AtOnce(place, _) => Some(place),
+            Booking::InLine(ticket) => {
+                let gone = self.line().go(&self.gcra, ticket, now);
+                let (place, left) = gone?;
+                self.finish(left);
+                Some(place)
+            }
+        }
+    }
+
+    pub(super) fn watch(&self, booking: Booking, cx: &Context<'_>) -> Timestamp {
+        let Booking::InLine(ticket) = booking else { return self.at(booking) };
+        let watched = self.line().watch(ticket, cx.waker());
+        watched.map_or(Timestamp::ZERO, |(place, _replaced)| self.gcra.moment(place))
+    }
+
+    pub(super) fn give_up(&self, booking: Booking) {
+        match booking {
+            Booking::AtOnce(place, _) => self.put_back(place),
+            Booking::InLine(ticket) => {
+                // Put back under the lock: nobody joins behind a place that is being freed.
+                let mut line = self.line();
+                let mut left = line.give_up(&self.gcra, ticket);
+                if let Some(place) = left.freed.take() {
+                    self.put_back(place);
+                }
+                drop(line);
+                self.finish(left);
+            }
+        }
+    }
+
     /// What is left to do when the lock is gone.
     fn finish(&self, left: Left) {
         drop(left.own);

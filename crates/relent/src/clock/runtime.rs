@@ -1,0 +1,242 @@
+//! The clocks that sleep on tokio's timer.
+
+#![expect(clippy::disallowed_methods, reason = "this is the one place that reads a clock and sleeps")]
+
+use std::{
+    future::Future,
+    pin::{Pin, pin},
+    sync::{Arc, OnceLock},
+    task::{Context, Poll, Waker, ready},
+    thread,
+    time::{Duration, SystemTime},
+};
+
+use pin_project_lite::pin_project;
+use relent_core::Timestamp;
+use tokio::time::{Instant, Sleep};
+
+use super::{BlockingClock, Clock, TokioClock, Unpark};
+
+impl TokioClock {
+    fn axis(&self) -> Axis {
+        static ORIGIN: OnceLock<Axis> = OnceLock::new();
+        *ORIGIN.get_or_init(|| {
+            let read = Instant::now();
+            let anchor = read.checked_sub(BEFORE_FIRST).unwrap_or(read);
+            Axis { anchor, reads: Timestamp::ZERO }
+        })
+    }
+}
+
+impl Clock for TokioClock {
+    type Sleep = TokioSleep;
+
+    #[inline]
+    fn now(&self) -> Timestamp {
+        self.axis().now()
+    }
+
+    fn sleep_until(&self, at: Timestamp) -> TokioSleep {
+        TokioSleep::until(self.axis(), at)
+    }
+}
+
+impl BlockingClock for TokioClock {
+    fn block_until<F: Future>(&self, at: Timestamp, future: F) -> Option<F::Output> {
+        let mut future = pin!(future);
+        let waker = Waker::from(Arc::new(Unpark(thread::current())));
+        let mut cx = Context::from_waker(&waker);
+        loop {
+            if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
+                return Some(output);
+            }
+            let left = at.since(self.now());
+            if left.is_zero() {
+                return None;
+            }
+            thread::park_timeout(left);
+        }
+    }
+
+    fn pause_until(&self, at: Timestamp) {
+        let left = at.since(self.now());
+        if !left.is_zero() {
+            thread::sleep(left);
+        }
+    }
+}
+
+/// The clock of durable work: nanoseconds since the Unix epoch, so that an instant outlives the process.
+///
+/// The system's clock is read once, when this one is made; from then on it goes with the monotonic clock. A
+/// step of the system's clock (an operator, NTP, a virtual machine moved) therefore changes no wait and no
+/// deadline of the running process; the next process sees it. A system clock before 1970 is read as 1970.
+///
+/// # Panics
+///
+/// A sleep panics outside a tokio runtime whose time driver is enabled.
+#[derive(Clone, Copy, Debug)]
+pub struct UnixClock {
+    axis: Axis,
+}
+
+impl UnixClock {
+    /// A clock that reads the system's now and not again.
+    pub fn new() -> Self {
+        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Self { axis: Axis { anchor: Instant::now(), reads: Timestamp::ZERO.after(since_1970) } }
+    }
+}
+
+impl Default for UnixClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Clock for UnixClock {
+    type Sleep = TokioSleep;
+
+    #[inline]
+    fn now(&self) -> Timestamp {
+        self.axis.now()
+    }
+
+    fn sleep_until(&self, at: Timestamp) -> TokioSleep {
+        TokioSleep::until(self.axis, at)
+    }
+}
+
+/// What a clock makes of tokio's instants.
+#[derive(Clone, Copy, Debug)]
+struct Axis {
+    anchor: Instant,
+    /// What the clock reads at the anchor.
+    reads: Timestamp,
+}
+
+impl Axis {
+    #[inline]
+    fn now(self) -> Timestamp {
+        self.reads.after(Instant::now().saturating_duration_since(self.anchor))
+    }
+
+    /// The instant at which the clock reads `at`. `None`: it is beyond what an instant can name.
+    fn instant(self, at: Timestamp) -> Option<Instant> {
+        self.anchor.checked_add(at.since(self.reads))
+    }
+}
+
+pin_project! {
+    /// The sleep of [`TokioClock`] and [`UnixClock`].
+    ///
+    /// # Panics
+    ///
+    /// It panics when it is polled outside a tokio runtime whose time driver is enabled.
+    #[derive(Debug)]
+    #[must_use = "it sleeps only while it is polled"]
+    pub struct TokioSleep {
+        axis: Axis,
+        at: Timestamp,
+        has_yielded: bool,
+        #[pin]
+        timer: Option<Sleep>,
+    }
+}
+
+impl TokioSleep {
+    fn until(axis: Axis, at: Timestamp) -> Self {
+        Self { axis, at, has_yielded: false, timer: None }
+    }
+}
+
+impl Future for TokioSleep {
+    type Output = ();
+
+    /// Sleeps in steps that tokio's timer can take, and looks at the clock after each.
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let mut this = self.project();
+        loop {
+            if let Some(timer) = this.timer.as_mut().as_pin_mut() {
+                *this.has_yielded = true;
+                ready!(timer.poll(cx));
+            }
+            let now = this.axis.now();
+            if now >= *this.at {
+                this.timer.set(None);
+                if std::mem::replace(this.has_yielded, true) {
+                    return Poll::Ready(());
+                }
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            let step = (*this.at).min(now.after(LONGEST_TIMER));
+            this.timer.set(Some(match this.axis.instant(step) {
+                Some(instant) => tokio::time::sleep_until(instant),
+                None => tokio::time::sleep(step.since(now)),
+            }));
+        }
+    }
+}
+
+/// How far the origin of [`TokioClock`] lies before the first reading: a runtime whose time was paused earlier
+/// reads an earlier instant, and must not be told that it is the origin.
+const BEFORE_FIRST: Duration = Duration::from_secs(3600);
+
+/// The longest single timer. Tokio's wheel ends after 2.2 years and others' at 2³¹ ms (24.8 days); a day is
+/// below them all and waking once a day costs nothing.
+const LONGEST_TIMER: Duration = Duration::from_secs(24 * 3600);
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_beyond_the_timers_limit_is_honoured_in_steps() {
+        // BO-07: 10,000,000,000 ms is above the 32-bit limit of common timers.
+        let wait = Duration::from_millis(10_000_000_000);
+        let began = TokioClock.now();
+        TokioClock.sleep(wait).await;
+        let slept = TokioClock.now().since(began);
+        assert!(slept >= wait && slept < wait + Duration::from_secs(1), "{slept:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_of_four_years_passes_the_end_of_the_timer_wheel() {
+        let clock = UnixClock::new();
+        let at = clock.now().after(Duration::from_secs(4 * 366 * 86_400));
+        clock.sleep_until(at).await;
+        assert!(clock.now() >= at);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn every_tokio_clock_has_the_same_origin() {
+        let before = TokioClock.now();
+        tokio::time::advance(Duration::from_secs(5)).await;
+        let later = TokioClock.now();
+        assert!(later.since(before) >= Duration::from_secs(5));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_unix_clock_starts_at_the_systems_time_and_goes_on_monotonically() {
+        let system = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        let clock = UnixClock::new();
+        let read = clock.now();
+        assert!(Timestamp::ZERO.after(system) <= read, "it read the system's clock");
+        // CL-02: the system's clock has not moved by an hour, the monotonic one has; only the latter counts.
+        tokio::time::advance(Duration::from_secs(3600)).await;
+        assert_eq!(clock.now().since(read), Duration::from_secs(3600));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_zero_wait_needs_no_timer_but_yields() {
+        let began = TokioClock.now();
+        let mut sleep = std::pin::pin!(TokioClock.sleep(Duration::ZERO));
+        let first = poll_fn(|cx| Poll::Ready(sleep.as_mut().poll(cx))).await;
+        assert!(first.is_pending(), "whoever gave up meanwhile must be heard");
+        sleep.await;
+        assert_eq!(TokioClock.now(), began);
+    }
+}
