@@ -41,7 +41,22 @@ impl Client {
     ///
     /// The connection's, or `InvalidData` for what is not HTTP. The connection is given up.
     pub fn send(&mut self, method: &str, path: &str, body: Option<&[u8]>) -> io::Result<Reply> {
-        let sent = self.exchange(method, path, body);
+        self.send_with(method, path, &[], body)
+    }
+
+    /// The same with headers beside the usual ones.
+    ///
+    /// # Errors
+    ///
+    /// As [`Client::send`].
+    pub fn send_with(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<&[u8]>,
+    ) -> io::Result<Reply> {
+        let sent = self.exchange(method, path, headers, body);
         if sent.is_err() {
             self.stream = None;
         }
@@ -60,13 +75,22 @@ impl Client {
         reply.json()
     }
 
-    fn exchange(&mut self, method: &str, path: &str, body: Option<&[u8]>) -> io::Result<Reply> {
+    fn exchange(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<&[u8]>,
+    ) -> io::Result<Reply> {
         self.out.clear();
         write!(
             self.out,
             "{method} {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n",
             self.at, self.token
         )?;
+        for (name, value) in headers {
+            write!(self.out, "{name}: {value}\r\n")?;
+        }
         if let Some(body) = body {
             write!(self.out, "Content-Type: application/json\r\nContent-Length: {}\r\n", body.len())?;
         }

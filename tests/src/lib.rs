@@ -11,6 +11,7 @@ pub mod campaign;
 pub mod chance;
 pub mod client;
 pub mod judge;
+pub mod orders;
 pub mod power;
 pub mod receiver;
 pub mod server;
