@@ -27,19 +27,31 @@ fn only(burst: u32) -> Option<RatePolicy> {
 
 #[test]
 fn admission_sees_one_call_and_the_inner_gates_and_the_breaker_see_three_attempts() {
-    let clock = ManualClock::new();
-    let dependency = Dependency::new(&clock, &[at_once(503), at_once(503), at_once(200)]);
-    let policy = Policy {
-        admission: Gates { rate: only(10), ..Gates::default() },
-        attempt: Gates { rate: only(10), ..Gates::default() },
-        breaker: Some(counting()),
-        ..with_attempts(20, plain(Backoff::Constant(SECOND)))
-    };
-    let users = pipeline(&clock, policy);
-    let report = clock.block_on(users.run_with_report(|a| dependency.call(a))).1;
-    assert_eq!((report.attempts, report.stop), (3, StopReason::Succeeded));
-    let counts = users.breaker().unwrap().counts(relent::Clock::now(&clock));
-    assert_eq!((counts.calls, counts.failures), (3, 2), "the breaker counts attempts");
+    for (admission, attempt, more, stage) in [(4, 100, 3, Stage::Admission), (100, 4, 1, Stage::Gates)] {
+        let clock = ManualClock::new();
+        let dependency = Dependency::new(&clock, &[at_once(503), at_once(503), at_once(200)]);
+        let policy = Policy {
+            admission: Gates { rate: only(admission), ..Gates::default() },
+            attempt: Gates { rate: only(attempt), ..Gates::default() },
+            breaker: Some(counting()),
+            total_timeout: Some(10 * SECOND),
+            ..with_attempts(20, plain(Backoff::Constant(SECOND)))
+        };
+        let users = pipeline(&clock, policy);
+        let report = clock.block_on(users.run_with_report(|a| dependency.call(a))).1;
+        assert_eq!((report.attempts, report.stop), (3, StopReason::Succeeded));
+        let counts = users.breaker().unwrap().counts(relent::Clock::now(&clock));
+        assert_eq!((counts.calls, counts.failures), (3, 2), "the breaker counts attempts");
+
+        // What is left of four permits: three after one call, one after three attempts.
+        let stops: Vec<_> = (0..=more)
+            .map(|_| clock.block_on(users.run_with_report(|a| dependency.call(a))).1)
+            .map(|report| (report.stop, report.stage))
+            .collect();
+        let (refused, passed) = stops.split_last().expect("there is one");
+        assert!(passed.iter().all(|(stop, _)| *stop == StopReason::Succeeded), "{stops:?}");
+        assert_eq!(*refused, (StopReason::Refused(Gate::Rate), stage));
+    }
 }
 
 #[test]
