@@ -1,7 +1,10 @@
 //! What holds for every policy, every history and every seed.
 
+mod chance;
+
 use std::time::Duration;
 
+use chance::cause;
 use proptest::{option, prelude::*};
 use relent_core::{
     Backoff, Cause, Deadlines, Decision, History, Idempotency, Jitter, Nesting, Neutral, Over, Policy,
@@ -71,11 +74,13 @@ prop_compose! {
 }
 
 fn failure() -> impl Strategy<Value = Verdict> {
-    let cause =
-        prop_oneof![Just(Cause::Error), Just(Cause::Timeout), Just(Cause::Throttled), Just(Cause::Lost)];
     let sent = prop_oneof![Just(Sent::No), Just(Sent::Maybe), Just(Sent::RefusedBefore)];
     let asked = option::of((0..2 * DAY_NANOS).prop_map(Duration::from_nanos));
-    (cause, sent, asked).prop_map(|(cause, sent, server_wait)| Verdict::Failure { cause, sent, server_wait })
+    (cause(), sent, asked).prop_map(|(cause, sent, server_wait)| Verdict::Failure {
+        cause,
+        sent,
+        server_wait,
+    })
 }
 
 fn verdict() -> impl Strategy<Value = Verdict> {

@@ -1,7 +1,10 @@
 //! Laws of the budgets of every kind, and the thresholds that their sources publish.
 
+mod chance;
+
 use std::time::Duration;
 
+use chance::cause;
 use proptest::{collection::vec, prelude::*};
 use relent_core::{
     Cause, Timestamp,
@@ -20,12 +23,10 @@ enum Event {
 }
 
 fn event() -> impl Strategy<Value = Event> {
-    let cause =
-        prop_oneof![Just(Cause::Error), Just(Cause::Timeout), Just(Cause::Throttled), Just(Cause::Lost)];
     let any_length = prop_oneof![0_u64..100, 0_u64..20_000, 0_u64..200_000].prop_map(Duration::from_millis);
     prop_oneof![
         6 => Just(Event::Call),
-        6 => cause.prop_map(Event::Ask),
+        6 => cause().prop_map(Event::Ask),
         3 => any_length.prop_map(Event::Pass),
     ]
 }

@@ -1,7 +1,10 @@
 //! Laws of the loan budget: what holds for every pattern of failures, causes, open loans and steps of the clock.
 
+mod chance;
+
 use std::time::Duration;
 
+use chance::cause;
 use proptest::{collection::vec, prelude::*};
 use relent_core::{
     Cause, Gate, Timestamp,
@@ -20,10 +23,6 @@ enum Event {
     Unsent(usize),
     Pass(Duration),
     GoBack(Duration),
-}
-
-fn cause() -> impl Strategy<Value = Cause> {
-    prop_oneof![Just(Cause::Error), Just(Cause::Timeout), Just(Cause::Throttled), Just(Cause::Lost)]
 }
 
 fn event() -> impl Strategy<Value = Event> {

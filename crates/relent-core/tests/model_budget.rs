@@ -1,8 +1,11 @@
 //! Every kind of budget against a naive twin that keeps lists: every call and every retry with its moment, and
 //! counts them again for each answer.
 
+mod chance;
+
 use std::time::Duration;
 
+use chance::cause;
 use proptest::{collection::vec, prelude::*};
 use relent_core::{
     Cause, Timestamp,
@@ -233,16 +236,14 @@ fn agree(policy: BudgetPolicy, events: Vec<Event>) -> Result<(), TestCaseError> 
 }
 
 fn event() -> impl Strategy<Value = Event> {
-    let cause =
-        prop_oneof![Just(Cause::Error), Just(Cause::Timeout), Just(Cause::Throttled), Just(Cause::Lost)];
     // Whole milliseconds, so that the minute's share needs no finer unit than the budget has.
     let pass = prop_oneof![3 => 0_u64..50, 3 => 0_u64..5_000, 1 => 0_u64..150_000, 1 => Just(1_000)];
     prop_oneof![
         8 => Just(Event::Call),
         3 => Just(Event::End),
         4 => Just(Event::FirstSuccess),
-        3 => cause.clone().prop_map(Event::Failure),
-        8 => cause.prop_map(Event::Ask),
+        3 => cause().prop_map(Event::Failure),
+        8 => cause().prop_map(Event::Ask),
         2 => (0_usize..6).prop_map(Event::Succeed),
         3 => (0_usize..6).prop_map(Event::Fail),
         2 => (0_usize..6).prop_map(Event::Unsent),

@@ -1,11 +1,9 @@
 //! Impossible policies are refused with the arithmetic, doubtful ones told with it.
 
-use relent_core::{Backoff, Jitter, Policy, PolicyText, Warning};
+mod text;
 
-fn build(text: &str) -> Result<Policy, String> {
-    let written: PolicyText = toml::from_str(text).unwrap_or_else(|error| panic!("{text}\n{error}"));
-    written.over(Policy::live()).map_err(|invalid| invalid.to_string())
-}
+use relent_core::{Backoff, Jitter, Policy, Warning};
+use text::build;
 
 fn doubts(text: &str) -> Vec<Warning> {
     build(text).expect(text).validate().expect(text)

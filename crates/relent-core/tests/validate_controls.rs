@@ -1,14 +1,12 @@
 //! Controls that could never do what they are for are refused under their own names; those that make nonsense
 //! of one another are told with the arithmetic.
 
+mod text;
+
 use std::time::Duration;
 
-use relent_core::{Policy, PolicyText, RatePolicy, Warning};
-
-fn build(text: &str) -> Result<Policy, String> {
-    let written: PolicyText = toml::from_str(text).unwrap_or_else(|error| panic!("{text}\n{error}"));
-    written.over(Policy::live()).map_err(|invalid| invalid.to_string())
-}
+use relent_core::{Policy, RatePolicy, Warning};
+use text::build;
 
 /// The doubts that the text adds to those about the default.
 fn doubts(text: &str) -> Vec<String> {

@@ -1,6 +1,7 @@
 //! Cheap enough to leave on: the driver takes no memory from the heap, retried or not, failed or not.
 
 mod counting;
+mod support;
 
 use std::{
     convert::Infallible,
@@ -17,9 +18,9 @@ use std::{
 
 use counting::counted;
 use relent::{
-    BreakerPolicy, BudgetPolicy, Clock, ConcurrencyPolicy, Error, Event, Gates, Observe, Pipeline, Policy,
-    RatePolicy, Scene, SlowCalls, StopReason, Timestamp, Window, budget::LoanPolicy,
+    Clock, ConcurrencyPolicy, Error, Event, Gates, Observe, Pipeline, Policy, Scene, StopReason, Timestamp,
 };
+use support::whole;
 
 /// A clock whose sleepers find their instant come at once; it keeps no list of them.
 #[derive(Clone, Debug, Default)]
@@ -74,29 +75,6 @@ fn polled<F: Future>(future: F) -> (F::Output, u32) {
     let (poll, allocations) = counted(|| future.as_mut().poll(&mut Context::from_waker(Waker::noop())));
     let Poll::Ready(output) = poll else { panic!("it waits for somebody") };
     (output, allocations)
-}
-
-/// Everything that a pipeline may hold, and none of it in the way.
-fn whole() -> Policy {
-    let gates = Gates {
-        concurrency: Some(ConcurrencyPolicy { limit: 10, queue: 10 }),
-        rate: Some(RatePolicy { permits: 1_000_000, per: Duration::from_secs(1), burst: 100 }),
-    };
-    Policy {
-        admission: gates,
-        budget: Some(BudgetPolicy::Loan(LoanPolicy {
-            floor_milli: 10_000,
-            start_milli: 10_000,
-            ..LoanPolicy::default()
-        })),
-        attempt: gates,
-        breaker: Some(BreakerPolicy {
-            slow_calls: Some(SlowCalls { longer_than: Duration::from_secs(1), rate_milli: 900 }),
-            window: Window::Time(Duration::from_secs(10)),
-            ..BreakerPolicy::default()
-        }),
-        ..Policy::live()
-    }
 }
 
 fn users() -> Pipeline<Leaping> {

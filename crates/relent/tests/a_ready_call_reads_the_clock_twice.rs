@@ -1,6 +1,8 @@
 //! Time is dear: a whole pipeline around an operation that is ready at once reads the clock when the call begins
 //! and when its attempt ends, and sets no timer.
 
+mod support;
+
 use std::{
     convert::Infallible,
     future::{Future, Pending, pending, poll_fn},
@@ -10,13 +12,10 @@ use std::{
         atomic::{AtomicU32, Ordering::Relaxed},
     },
     task::{Context, Poll, Waker},
-    time::Duration,
 };
 
-use relent::{
-    BlockingClock, BreakerPolicy, Clock, ConcurrencyPolicy, Gates, Pipeline, Policy, RatePolicy, SlowCalls,
-    Timestamp, Window,
-};
+use relent::{BlockingClock, Clock, Pipeline, Timestamp};
+use support::whole;
 
 /// A clock that counts how often it is asked.
 #[derive(Clone, Debug, Default)]
@@ -52,22 +51,8 @@ impl BlockingClock for Counting {
     }
 }
 
-fn whole(clock: &Counting) -> Pipeline<Counting> {
-    let gates = Gates {
-        concurrency: Some(ConcurrencyPolicy { limit: 10, queue: 10 }),
-        rate: Some(RatePolicy { permits: 1_000, per: Duration::from_secs(1), burst: 100 }),
-    };
-    let policy = Policy {
-        admission: gates,
-        attempt: gates,
-        breaker: Some(BreakerPolicy {
-            slow_calls: Some(SlowCalls { longer_than: Duration::from_secs(1), rate_milli: 900 }),
-            window: Window::Time(Duration::from_secs(10)),
-            ..BreakerPolicy::default()
-        }),
-        ..Policy::live()
-    };
-    Pipeline::on(clock.clone(), policy).unwrap()
+fn users(clock: &Counting) -> Pipeline<Counting> {
+    Pipeline::on(clock.clone(), whole()).unwrap()
 }
 
 fn poll_once<F: Future>(future: F) -> Poll<F::Output> {
@@ -77,7 +62,7 @@ fn poll_once<F: Future>(future: F) -> Poll<F::Output> {
 #[test]
 fn a_ready_call_reads_the_clock_twice_and_sets_no_timer() {
     let clock = Counting::default();
-    let users = whole(&clock);
+    let users = users(&clock);
     assert!(matches!(poll_once(users.run(|_| async { Ok::<_, Infallible>(7) })), Poll::Ready(Ok(7))));
     assert_eq!((clock.reads.load(Relaxed), clock.timers.load(Relaxed)), (2, 0));
 }
@@ -85,14 +70,14 @@ fn a_ready_call_reads_the_clock_twice_and_sets_no_timer() {
 #[test]
 fn a_ready_blocking_call_does_so_too() {
     let clock = Counting::default();
-    assert_eq!(whole(&clock).run_blocking(|_| Ok::<_, Infallible>(7)).unwrap(), 7);
+    assert_eq!(users(&clock).run_blocking(|_| Ok::<_, Infallible>(7)).unwrap(), 7);
     assert_eq!((clock.reads.load(Relaxed), clock.timers.load(Relaxed)), (2, 0));
 }
 
 #[test]
 fn one_that_waits_once_sets_one_timer_for_both_deadlines() {
     let clock = Counting::default();
-    let users = whole(&clock);
+    let users = users(&clock);
     let mut waited = false;
     let mut call = pin!(users.run(|_| {
         let mut first = !std::mem::replace(&mut waited, true);

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use proptest::{collection::vec, prelude::*};
+use proptest::{collection::vec, prelude::*, sample::select};
 use relent::{
     BudgetPolicy, Cause, Timestamp,
     budget::{BudgetState, GrpcPolicy, LoanPolicy, Of, QuotaPolicy, RatioPolicy, SharePolicy},
@@ -109,43 +109,47 @@ impl<'a> Pair<'a> {
 }
 
 fn event() -> impl Strategy<Value = Event> {
-    let cause =
-        prop_oneof![Just(Cause::Error), Just(Cause::Timeout), Just(Cause::Throttled), Just(Cause::Lost)];
-    let length = prop_oneof![3 => 0_u64..50, 3 => 0_u64..5_000, 1 => 0_u64..150_000];
-    prop_oneof![
-        8 => Just(Event::Call),
-        3 => Just(Event::End),
-        4 => Just(Event::FirstSuccess),
-        3 => cause.clone().prop_map(Event::Failure),
-        8 => cause.prop_map(Event::Ask),
-        2 => (0_usize..6).prop_map(Event::Succeed),
-        2 => (0_usize..6).prop_map(Event::Fail),
-        1 => (0_usize..6).prop_map(Event::DropSent),
-        2 => (0_usize..6).prop_map(Event::DropUnsent),
-        3 => length.clone().prop_map(Event::Pass),
-        1 => length.prop_map(Event::GoBack),
-    ]
+    let cause = || select(vec![Cause::Error, Cause::Timeout, Cause::Throttled, Cause::Lost]);
+    let one_of_some = || 0_usize..6;
+    let length = || prop_oneof![0_u64..50, 0_u64..5_000, 0_u64..150_000];
+    let traffic = prop_oneof![
+        2 => Just(Event::Call),
+        1 => Just(Event::End),
+        1 => Just(Event::FirstSuccess),
+        1 => cause().prop_map(Event::Failure),
+        2 => cause().prop_map(Event::Ask),
+    ];
+    let end = (one_of_some(), select(vec![Event::Succeed, Event::Fail, Event::DropSent, Event::DropUnsent]));
+    let end = end.prop_map(|(index, end): (usize, fn(usize) -> Event)| end(index));
+    let clock = prop_oneof![3 => length().prop_map(Event::Pass), 1 => length().prop_map(Event::GoBack)];
+    prop_oneof![7 => traffic, 2 => end, 1 => clock]
 }
 
+/// Small budgets of every kind, so that each is soon spent. (That the core's own arithmetic is right for any numbers
+/// is shown there.)
 fn policy() -> impl Strategy<Value = BudgetPolicy> {
-    let loan = (500_u32..9_000, 1_u32..300).prop_map(|(floor_milli, per_call_milli)| {
+    let loan = |floor_milli, per_call_milli| {
         BudgetPolicy::Loan(LoanPolicy { floor_milli, per_call_milli, ..LoanPolicy::default() })
-    });
-    let grpc = (3_u32..30, 1_u32..2_000).prop_map(|(max, ratio)| {
-        BudgetPolicy::Grpc(GrpcPolicy { max_milli: max * 1000, ratio_milli: ratio })
-    });
-    let of = prop_oneof![Just(Of::Originals), Just(Of::All)];
-    let ratio =
-        (of, 1_u32..1_500, 1_u64..15, 0_u32..2).prop_map(|(of, share_milli, seconds, floor_per_second)| {
-            let window = Duration::from_secs(seconds);
-            BudgetPolicy::Ratio(RatioPolicy { of, share_milli, window, floor_per_second })
-        });
-    let share = (1_u32..1_200, 0_u32..5)
-        .prop_map(|(share_milli, floor)| BudgetPolicy::Share(SharePolicy { share_milli, floor }));
-    let quota = (14_000_u32..60_000).prop_map(|capacity_milli| {
-        BudgetPolicy::Quota(QuotaPolicy { capacity_milli, ..QuotaPolicy::AWS_2026 })
-    });
-    prop_oneof![2 => loan, 1 => grpc, 3 => ratio, 1 => share, 1 => quota]
+    };
+    let ratio = |of, share_milli, seconds, floor_per_second| {
+        let window = Duration::from_secs(seconds);
+        BudgetPolicy::Ratio(RatioPolicy { of, share_milli, window, floor_per_second })
+    };
+    select(vec![
+        loan(500, 300),
+        loan(9_000, 1),
+        BudgetPolicy::default(),
+        BudgetPolicy::Grpc(GrpcPolicy { max_milli: 3_000, ratio_milli: 1_300 }),
+        BudgetPolicy::Grpc(GrpcPolicy::default()),
+        ratio(Of::Originals, 300, 1, 0),
+        ratio(Of::Originals, 1_400, 14, 0),
+        ratio(Of::Originals, 50, 3, 1),
+        ratio(Of::All, 100, 5, 1),
+        ratio(Of::All, 900, 1, 0),
+        BudgetPolicy::Share(SharePolicy::default()),
+        BudgetPolicy::Share(SharePolicy { share_milli: 700, floor: 0 }),
+        BudgetPolicy::Quota(QuotaPolicy { capacity_milli: 30_000, ..QuotaPolicy::AWS_2026 }),
+    ])
 }
 
 proptest! {

@@ -198,14 +198,19 @@ fn a_full_queue_refuses_at_once() {
     assert_eq!((limit.in_flight(), limit.waiting()), (1, 1));
 }
 
+/// Two who wait for the one place, of whom the first has been given it and does not know yet.
+fn waiters_whose_turn_has_come(limit: &Concurrency) -> [Acquire<'_>; 2] {
+    let held = limit.try_acquire().unwrap();
+    let mut waiters = [limit.acquire(), limit.acquire()];
+    assert!(waiters.iter_mut().all(|waiter| poll(waiter).is_pending()));
+    drop(held);
+    waiters
+}
+
 #[test]
 fn nobody_who_comes_later_overtakes_a_waiter() {
     let limit = limit(1, 2);
-    let held = limit.try_acquire().unwrap();
-    let mut first = limit.acquire();
-    let mut second = limit.acquire();
-    assert!(poll(&mut first).is_pending() && poll(&mut second).is_pending());
-    drop(held);
+    let [mut first, mut second] = waiters_whose_turn_has_come(&limit);
     assert!(limit.try_acquire().is_err(), "the place is the first waiter's");
     assert!(poll(&mut second).is_pending());
     let Poll::Ready(Ok(permit)) = poll(&mut first) else { panic!("it has its turn") };
@@ -216,11 +221,7 @@ fn nobody_who_comes_later_overtakes_a_waiter() {
 #[test]
 fn a_waiter_that_is_dropped_after_its_turn_came_passes_it_on() {
     let limit = limit(1, 2);
-    let held = limit.try_acquire().unwrap();
-    let mut first = limit.acquire();
-    let mut second = limit.acquire();
-    assert!(poll(&mut first).is_pending() && poll(&mut second).is_pending());
-    drop(held);
+    let [first, mut second] = waiters_whose_turn_has_come(&limit);
     drop(first);
     assert!(poll(&mut second).is_ready());
     drop(second);

@@ -3,6 +3,7 @@
 #![cfg(not(loom))]
 
 mod counting;
+mod support;
 
 use std::{
     future::Future,
@@ -13,13 +14,10 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
     task::{Context, Waker},
-    time::Duration,
 };
 
-use relent::{
-    Backoff, BreakerPolicy, BudgetPolicy, ConcurrencyPolicy, Event, Gates, Jitter, ManualClock, Observe,
-    Pipeline, Policy, RatePolicy, Scene, Window,
-};
+use relent::{Event, ManualClock, Observe, Pipeline, Scene};
+use support::whole;
 
 /// Counts what it is told, and stays with the test.
 #[derive(Default)]
@@ -30,23 +28,6 @@ impl Observe for Told {
         if matches!(event, Event::Waiting { .. }) {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
-    }
-}
-
-fn whole() -> Policy {
-    let mut policy = Policy::live();
-    policy.retry.backoff = Backoff::Constant(Duration::from_secs(1));
-    policy.retry.jitter = Jitter::None;
-    let gates = Gates {
-        concurrency: Some(ConcurrencyPolicy { limit: 2, queue: 2 }),
-        rate: Some(RatePolicy { permits: 10, per: Duration::from_secs(1), burst: 10 }),
-    };
-    Policy {
-        admission: gates,
-        attempt: gates,
-        budget: Some(BudgetPolicy::default()),
-        breaker: Some(BreakerPolicy { window: Window::Count(100), ..BreakerPolicy::default() }),
-        ..policy
     }
 }
 

@@ -11,8 +11,9 @@ use std::{
 };
 
 use relent::{
-    Attempt, Backoff, Cause, Clock, Idempotency, Jitter, ManualClock, Observed, Pipeline, Policy,
-    RetryPolicy, Sent, Sighting, Verdict,
+    Attempt, Backoff, BreakerPolicy, BudgetPolicy, Cause, Clock, ConcurrencyPolicy, Gates, Idempotency,
+    Jitter, ManualClock, Observed, Pipeline, Policy, RatePolicy, RetryPolicy, Sent, Sighting, SlowCalls,
+    Verdict, Window, budget::LoanPolicy,
 };
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
@@ -143,6 +144,26 @@ pub(crate) fn plain(backoff: Backoff) -> Policy {
         },
         budget: None,
         ..live
+    }
+}
+
+/// Everything that a pipeline may hold, and none of it in the way.
+pub(crate) fn whole() -> Policy {
+    let gates = Gates {
+        concurrency: Some(ConcurrencyPolicy { limit: 10, queue: 10 }),
+        rate: Some(RatePolicy { permits: 1_000_000, per: SECOND, burst: 100 }),
+    };
+    let loan = LoanPolicy { floor_milli: 10_000, start_milli: 10_000, ..LoanPolicy::default() };
+    Policy {
+        admission: gates,
+        budget: Some(BudgetPolicy::Loan(loan)),
+        attempt: gates,
+        breaker: Some(BreakerPolicy {
+            slow_calls: Some(SlowCalls { longer_than: SECOND, rate_milli: 900 }),
+            window: Window::Time(10 * SECOND),
+            ..BreakerPolicy::default()
+        }),
+        ..Policy::live()
     }
 }
 
