@@ -7,6 +7,7 @@ mod features;
 mod imports;
 mod loom;
 mod metadata;
+mod mutants;
 mod package;
 mod run;
 mod services;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         ["features"] => features::run(),
         ["package"] => package::run(),
         ["services"] => services::run(),
+        ["mutants", rest @ ..] => mutants::run(rest),
         ["cases"] => cases::run(),
         _ => {
             eprint!("{HELP}");
@@ -93,5 +95,7 @@ cargo xtask COMMAND
   features         lints every library with each of its features alone; part of `lint`
   package          packs every crate, builds each from its package, and runs the front page in a fresh crate
   services         the services that tests need (PostgreSQL): found, started or installed; prints where they are
+  mutants [PART]   faults planted one by one in the code that decides, and which of them no test notices: `retry`,
+                   `budget`, `breaker`, `settlement`, `live`; all of them take hours
   cases            which behaviour cases are cited by which test
 ";
