@@ -62,11 +62,19 @@ const TABLE: &[Row] = &[
             "webpki-roots",
         ],
     ),
-    ("relent-probe", &["relent"], &["bytes", "http", "httparse", "httpdate", "sha2", "tokio"]),
+    ("relent-probe", &["relent"], &["bytes", "http", "httparse", "httpdate", "rustix", "sha2", "tokio"]),
     ("relent-sim", &["relent-core"], &["libm", "maud", "serde", "toml"]),
     (
         "relent-cli",
-        &["relent", "relent-core", "relent-deliver", "relent-ledger", "relent-ledger-sqlite", "relent-sim"],
+        &[
+            "relent",
+            "relent-core",
+            "relent-deliver",
+            "relent-ledger",
+            "relent-ledger-sqlite",
+            "relent-probe",
+            "relent-sim",
+        ],
         &[
             "anyhow",
             "axum",

@@ -1,6 +1,7 @@
 //! The command line as it is spelled; what a flag means stands with its command and in `settings`.
 
 mod client;
+mod probe;
 mod serve;
 mod sim;
 
@@ -12,6 +13,7 @@ pub(crate) use client::{
     CancelArgs, ClientArgs, DeadArgs, DeadCommand, IdsArgs, ListArgs, PageArgs, SendArgs, ShowArgs,
     StatusArgs,
 };
+pub(crate) use probe::{ProbeArgs, ProbeCommand, ProbeServeArgs};
 pub(crate) use serve::{LogFormat, ServeArgs, Synchronous};
 pub(crate) use sim::{SimArgs, SimCommand, SimCompareArgs, SimGateArgs, SimListArgs, SimRunArgs};
 
@@ -47,6 +49,8 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// Put policies through a storm: a dependency that gets into trouble, simulated; nothing is sent.
     Sim(SimArgs),
+    /// Find out what a client really does when its dependency fails, and grade it.
+    Probe(Box<ProbeArgs>),
     /// Check a store against its own rules, also while its server runs; nothing is changed.
     Fsck(FsckArgs),
     /// Watch relent at work: a flaky receiver, a server, 1,000 orders, under a minute.

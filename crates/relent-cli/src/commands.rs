@@ -6,6 +6,7 @@ mod demo;
 mod explain;
 mod fsck;
 mod ls;
+mod probe;
 mod send;
 mod serve;
 mod show;
@@ -27,6 +28,7 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Dead(args) => dead::run(args).await,
         Command::Explain(args) => explain::run(args).await,
         Command::Sim(args) => sim::run(args).await,
+        Command::Probe(args) => probe::run(*args).await,
         Command::Fsck(args) => fsck::run(args).await,
         Command::Demo(args) => demo::run(args).await,
     }

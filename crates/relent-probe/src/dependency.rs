@@ -117,6 +117,11 @@ impl Dependency {
         self.log.arrivals()
     }
 
+    /// Those after the one with this number.
+    pub fn arrivals_after(&self, number: u64) -> Vec<Arrival> {
+        self.log.after(number)
+    }
+
     /// How many arrived, the forgotten included.
     pub fn count(&self) -> u64 {
         self.log.count()
@@ -127,17 +132,27 @@ impl Dependency {
         self.log.forgotten()
     }
 
+    /// Waits until more has happened than `seen` things, and says how many have: an arrival is one, and each thing
+    /// that is learned of it.
+    ///
+    /// # Cancellation safety
+    ///
+    /// Nothing is lost when it is dropped.
+    pub async fn changed(&self, seen: u64) -> u64 {
+        let mut changes = self.log.changes();
+        // The log has the sender for as long as it lives, and we hold the log: this does not fail.
+        changes.wait_for(|count| *count > seen).await.map_or(seen, |count| *count)
+    }
+
     /// Waits until `done` is true of what has arrived, looked at after every change.
     ///
     /// # Cancellation safety
     ///
     /// Nothing is lost when it is dropped.
     pub async fn until(&self, mut done: impl FnMut(&[Arrival]) -> bool) {
-        let mut changes = self.log.changes();
+        let mut changes = 0;
         while !done(&self.log.arrivals()) {
-            if changes.changed().await.is_err() {
-                return; // the log has its sender for as long as it lives, and we hold the log
-            }
+            changes = self.changed(changes).await;
         }
     }
 }

@@ -176,14 +176,21 @@ pub struct Evidence {
 /// use std::time::Duration;
 /// use relent_probe::{Curve, JitterKind, fit};
 ///
-/// let run = |noise| [100, 200, 400, 800].map(|ms| Duration::from_millis(ms + noise)).to_vec();
+/// let run = |noise: u64| [100, 200, 400, 800].map(|ms| Duration::from_millis(ms + noise)).to_vec();
 /// let fitted = fit(&[run(1), run(0), run(2), run(1)]);
 /// assert_eq!(fitted.jitter, JitterKind::None);
 /// assert!(matches!(fitted.curve, Curve::Exponential { factor, .. } if (factor - 2.0).abs() < 0.05));
 /// ```
 pub fn fit(runs: &[Vec<Duration>]) -> Fit {
+    fit_within(runs, Duration::ZERO)
+}
+
+/// The same for waits that were measured on a machine whose own timers were late by `lateness`: what is shorter than
+/// three times that cannot be told apart either.
+pub fn fit_within(runs: &[Vec<Duration>], lateness: Duration) -> Fit {
     let seconds = |run: &Vec<Duration>| run.iter().map(Duration::as_secs_f64).collect();
-    let mut sample = Sample { runs: runs.iter().map(seconds).collect() };
+    let floor = FINEST.max(3.0 * lateness.as_secs_f64());
+    let mut sample = Sample { runs: runs.iter().map(seconds).collect(), floor };
     let evidence = Evidence {
         runs: runs.iter().filter(|run| !run.is_empty()).count(),
         waits: runs.iter().map(Vec::len).sum(),
@@ -202,20 +209,20 @@ pub fn fit(runs: &[Vec<Duration>]) -> Fit {
         let curve = Curve::Undecided { why: why(), medians: Vec::new() };
         return nothing(curve, JitterKind::Undecided { why: why() });
     }
-    if sample.columns().all(|column| column.is_at_once()) {
+    if sample.columns().all(|column| column.quantile(0.75) <= sample.none()) {
         return nothing(Curve::AtOnce, JitterKind::None);
     }
     let first = sample.first();
     if first == FirstRetry::AtOnce {
         sample.drop_first();
     }
-    let fitted = match sample.is_spread() {
-        None => {
-            let why = format!("{} runs are too few to see whether they differ", evidence.runs);
-            Fit { jitter: JitterKind::Undecided { why }, ..nothing(steady::curve(&sample), JitterKind::None) }
+    let fitted = match sample.differ() {
+        Differ::Unknown(why) => {
+            let jitter = JitterKind::Undecided { why };
+            nothing(steady::curve(&sample), jitter)
         }
-        Some(false) => nothing(steady::curve(&sample), JitterKind::None),
-        Some(true) => contest::decide(sample, nothing(Curve::AtOnce, JitterKind::Irregular)),
+        Differ::No => nothing(steady::curve(&sample), JitterKind::None),
+        Differ::Yes => contest::decide(sample, nothing(Curve::AtOnce, JitterKind::Irregular)),
     };
     Fit { first, ..fitted }
 }
@@ -224,6 +231,15 @@ pub fn fit(runs: &[Vec<Duration>]) -> Fit {
 #[derive(Clone, Debug)]
 struct Sample {
     runs: Vec<Vec<f64>>,
+    /// The least difference that means something.
+    floor: f64,
+}
+
+/// Whether runs differ by more than the measurement does.
+enum Differ {
+    Yes,
+    No,
+    Unknown(String),
 }
 
 /// The waits with one number, of all runs that have it, sorted.
@@ -246,11 +262,26 @@ impl Sample {
         (0..self.length()).map(|number| self.column(number))
     }
 
+    /// What cannot be told apart: 5 % of the wait, or the floor.
+    fn resolution(&self, wait: f64) -> f64 {
+        (0.05 * wait).max(self.floor)
+    }
+
+    /// Whether the machine itself was late.
+    fn is_busy(&self) -> bool {
+        self.floor > FINEST
+    }
+
+    /// A wait up to this is none.
+    fn none(&self) -> f64 {
+        AT_ONCE.max(self.floor - FINEST)
+    }
+
     /// A first wait that cannot be told from none, before waits that can: a curve does not do that.
     fn first(&self) -> FirstRetry {
         let (first, second) = (self.column(0), self.column(1));
-        let alone = second.0.is_empty() || !first.is_at_once();
-        let leaps = second.median() >= 2.0 * AT_ONCE && second.median() >= 4.0 * first.quantile(0.75);
+        let alone = second.0.is_empty() || first.quantile(0.75) > self.none();
+        let leaps = second.median() >= 2.0 * self.none() && second.median() >= 4.0 * first.quantile(0.75);
         if !alone && leaps { FirstRetry::AtOnce } else { FirstRetry::Waits }
     }
 
@@ -263,12 +294,28 @@ impl Sample {
         self.runs.retain(|run| !run.is_empty());
     }
 
-    /// Whether runs differ by more than the measurement does. The first wait, of which there are most, decides; a
-    /// few later ones may have been drawn close together, or lie at a cap that chance does not spread.
-    fn is_spread(&self) -> Option<bool> {
+    /// Whether runs differ. The first wait, of which there are most, decides; a few later ones may have been drawn
+    /// close together, or lie at a cap that chance does not spread.
+    fn differ(&self) -> Differ {
         let columns: Vec<Column> = self.columns().filter(|column| column.0.len() >= FEWEST).collect();
-        let spread = columns.iter().filter(|column| column.is_spread()).count();
-        Some(columns.first()?.is_spread() || 2 * spread > columns.len())
+        let Some(first) = columns.first() else {
+            let why = format!("{} runs are too few to see whether they differ", self.runs.len());
+            return Differ::Unknown(why);
+        };
+        let is_spread = |column: &Column| column.width() > self.resolution(column.median());
+        let spread = columns.iter().filter(|column| is_spread(column)).count();
+        if is_spread(first) || 2 * spread > columns.len() {
+            return Differ::Yes;
+        }
+        // The narrowest jitter in use spreads a wait over two fifths of it.
+        if columns.iter().all(|column| self.resolution(column.median()) > 0.4 * column.median()) {
+            let why = format!(
+                "differences below {:.0} ms cannot be measured here, and the waits are not much longer",
+                self.floor * 1000.0
+            );
+            return Differ::Unknown(why);
+        }
+        Differ::No
     }
 }
 
@@ -289,20 +336,6 @@ impl Column {
     fn width(&self) -> f64 {
         2.0 * (self.quantile(0.75) - self.quantile(0.25))
     }
-
-    fn is_spread(&self) -> bool {
-        self.width() > resolution(self.median())
-    }
-
-    fn is_at_once(&self) -> bool {
-        self.quantile(0.75) <= AT_ONCE
-    }
-}
-
-/// What cannot be told apart: 20 ms, or 5 % of the wait. A client's own work between an answer and its next request
-/// takes 1 to 10 ms on a busy machine, and its timers are exact to 1 to 4.
-fn resolution(wait: f64) -> f64 {
-    (0.05 * wait).max(0.020)
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small and not negative")]
@@ -316,6 +349,9 @@ fn secs(seconds: f64) -> Duration {
 
 /// A wait up to this is none: the time that a client needs to read an answer and to send a request.
 const AT_ONCE: f64 = 0.015;
+/// The least difference that means something: a client's own work between an answer and its next request takes 1 to
+/// 10 ms, and its timers are exact to 1 to 4.
+const FINEST: f64 = 0.020;
 /// The fewest waits whose spread means something.
 const FEWEST: usize = 4;
 

@@ -174,6 +174,12 @@ impl Log {
         self.entries().kept.iter().cloned().collect()
     }
 
+    pub(crate) fn after(&self, number: u64) -> Vec<Arrival> {
+        let entries = self.entries();
+        let known = number.saturating_sub(entries.forgotten);
+        entries.kept.iter().skip(usize::try_from(known).unwrap_or(usize::MAX)).cloned().collect()
+    }
+
     pub(crate) fn count(&self) -> u64 {
         let entries = self.entries();
         entries.forgotten + entries.kept.len() as u64
@@ -221,6 +227,8 @@ mod tests {
         log.amend(4, |arrival| arrival.connection = 9);
         let kept: Vec<(u64, u64)> = log.arrivals().iter().map(|one| (one.number, one.connection)).collect();
         assert_eq!(kept, [(3, 1), (4, 9), (5, 1)]);
+        let after = |number| log.after(number).iter().map(|one| one.number).collect::<Vec<_>>();
+        assert_eq!((after(0), after(4), after(9)), (vec![3, 4, 5], vec![5], vec![]));
         assert_eq!((log.count(), log.forgotten()), (5, 2));
     }
 }

@@ -9,7 +9,7 @@ use std::{
 
 use http::{HeaderMap, HeaderName, Method};
 
-use crate::act::Act;
+use crate::{act::Act, hint::Hint};
 
 /// Decides what is done with each request. Closures do.
 pub trait Play: Send + Sync + 'static {
@@ -107,6 +107,14 @@ impl Script {
     #[must_use]
     pub fn by(self, key: RequestKey) -> Self {
         Self { key, ..self }
+    }
+
+    /// What the first answer of the sequence asks for.
+    pub(crate) fn first_hint(&self) -> Option<Hint> {
+        match self.otherwise.first()? {
+            Act::Answer(answer) => answer.hints.first().copied(),
+            _ => None,
+        }
     }
 
     /// The position of a request among those with its key, counted from 0.

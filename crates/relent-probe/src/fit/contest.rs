@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{
     Curve, Fit, JitterKind, Sample,
     draws::{self, Capped, Draws},
-    pinned, resolution, secs,
+    pinned, secs,
     shape::{self, Family, Shape},
     spread::{Part, Points, Spread},
 };
@@ -233,7 +233,7 @@ impl Means {
         // The factors that are tried lie a step apart, and the likely ones reach half a step further. A measurement
         // is in doubt by half its resolution, which growth over many waits outweighs.
         let grew = (0..field.sample.length()).filter(|number| factor.powf(*number as f64) < cap).count();
-        let doubt = 1.0 + resolution(base) / base / 2.0;
+        let doubt = 1.0 + field.sample.resolution(base) / base / 2.0;
         let reach = shape::STEP.sqrt() * doubt.powf(1.0 / grew.saturating_sub(1).max(1) as f64);
         Self {
             base: secs(base),

@@ -38,8 +38,10 @@ pub(super) struct Spread {
 pub(super) struct Points {
     all: Vec<(usize, f64)>,
     numbers: Vec<Extremes>,
-    /// How many waits may have been lengthened by a stalled machine: one in forty.
+    /// How many waits may have been lengthened by a stalled machine: one in forty, or one in eight of a busy one.
     stalls: usize,
+    /// What one such wait costs: about its chance.
+    cost: f64,
 }
 
 #[derive(Debug)]
@@ -53,13 +55,14 @@ struct Extremes {
 impl Points {
     pub(super) fn new(sample: &Sample) -> Self {
         let all: Vec<_> = sample.runs.iter().flat_map(|run| run.iter().copied().enumerate()).collect();
-        let stalls = all.len() / 40;
+        let (one_in, cost) = if sample.is_busy() { (8, OUTSIDE / 2.0) } else { (40, OUTSIDE) };
+        let stalls = all.len() / one_in;
         let extremes = |column: super::Column| Extremes {
             count: column.0.len() as f64,
             least: column.0[0],
             greatest: column.0.iter().rev().take(stalls + 1).copied().collect(),
         };
-        Self { numbers: sample.columns().map(extremes).collect(), all, stalls }
+        Self { numbers: sample.columns().map(extremes).collect(), all, stalls, cost }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -106,7 +109,7 @@ impl Spread {
                 Part::Proportional | Part::Additive => least,
             };
             let width = (high - low).max(1e-6);
-            let likelihood = -grown - kept * width.ln() - stalled as f64 * OUTSIDE;
+            let likelihood = -grown - kept * width.ln() - stalled as f64 * points.cost;
             Self { part, shape, likelihood, low, high }
         });
         tries.reduce(Self::better).unwrap_or_else(|| Self::none(part, shape))
@@ -118,7 +121,7 @@ impl Spread {
         let low = points.least(|number, wait| wait / shape.at(number));
         let span = points.greatest(|number, wait| wait - low * shape.at(number))[stalled].max(1e-6);
         let kept = (points.len() - stalled) as f64;
-        let likelihood = -kept * span.ln() - stalled as f64 * OUTSIDE;
+        let likelihood = -kept * span.ln() - stalled as f64 * points.cost;
         Self { part: Part::Additive, shape, likelihood, low, high: span }
     }
 

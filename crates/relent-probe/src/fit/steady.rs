@@ -1,10 +1,11 @@
 //! The curve of waits that chance does not spread: read off their medians, the simplest that explains them.
 
-use super::{Curve, Sample, resolution, secs};
+use super::{Curve, Sample, secs};
 
 /// The curve that the medians follow, each within the resolution.
 pub(super) fn curve(sample: &Sample) -> Curve {
     let medians: Vec<f64> = sample.columns().map(|column| column.median()).collect();
+    let near = |seen: f64, expected: f64| (seen - expected).abs() <= sample.resolution(expected);
     let shown = || medians.iter().copied().map(secs).collect();
     let follows = |expected: &dyn Fn(usize) -> f64| {
         medians.iter().enumerate().all(|(number, median)| near(*median, expected(number)))
@@ -37,7 +38,7 @@ pub(super) fn curve(sample: &Sample) -> Curve {
         (false, true) if grows.len() >= 2 => Curve::Exponential {
             base: secs(base),
             factor,
-            factor_range: range(&grows, factor),
+            factor_range: range(sample, &grows, factor),
             cap: cap.map(secs),
         },
         (true, true) | (false, true) => {
@@ -57,13 +58,9 @@ fn growth(grows: &[f64]) -> f64 {
 }
 
 /// The factors that the resolution allows at the ends.
-fn range(grows: &[f64], factor: f64) -> (f64, f64) {
+fn range(sample: &Sample, grows: &[f64], factor: f64) -> (f64, f64) {
     let [first, .., last] = grows else { return (factor, factor) };
     let power = 1.0 / (grows.len() - 1) as f64;
-    let doubt = resolution(*first) / first / 2.0 + resolution(*last) / last / 2.0;
+    let doubt = sample.resolution(*first) / first / 2.0 + sample.resolution(*last) / last / 2.0;
     (factor * (1.0 - doubt).max(0.0).powf(power), factor * (1.0 + doubt).powf(power))
-}
-
-fn near(seen: f64, expected: f64) -> bool {
-    (seen - expected).abs() <= resolution(expected)
 }
