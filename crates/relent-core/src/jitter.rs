@@ -3,9 +3,12 @@
 //! Chance enters once: a call's seed, hashed with the number of the wait. The same seed gives the same wait on
 //! every machine, in every driver; integers throughout, so nothing depends on a platform's floating point.
 
+mod extent;
 mod polly;
 
 use core::time::Duration;
+
+pub(crate) use extent::Shortest;
 
 use crate::time::saturating_nanos;
 
@@ -86,18 +89,6 @@ impl Jitter {
         let span = high.saturating_sub(low);
         let drawn = Duration::from_nanos(below(draw.bits(), saturating_nanos(span)));
         Spread { least: low, drawn, span }
-    }
-}
-
-impl Jitter {
-    /// The shortest that a wait can be and the longest, whatever is drawn; for waits that lean on one another,
-    /// the longest of the sequence that takes longest as a whole.
-    pub(crate) fn range(self, draw: &Draw) -> (Duration, Duration) {
-        if self == Self::PollyV2 {
-            return (Duration::ZERO, polly::longest(draw));
-        }
-        let Spread { least, span, .. } = self.spread(draw);
-        (least, least.saturating_add(span))
     }
 }
 

@@ -5,6 +5,8 @@
 //! upstream deadline, total time-out, admission, retry, budget, per-attempt rate and concurrency, breaker,
 //! attempt time-out. The slots of [`Policy`] stand in that order.
 
+mod doubt;
+mod fit;
 #[cfg(feature = "serde")]
 mod text;
 mod validate;
@@ -12,6 +14,8 @@ mod words;
 
 use core::time::Duration;
 
+pub use doubt::Doubt;
+pub use fit::{Attempts, Hints};
 #[cfg(feature = "serde")]
 pub use text::PolicyText;
 pub(crate) use validate::curve as valid_curve;

@@ -179,7 +179,7 @@ impl RetryPolicy {
     }
 
     /// Our own wait combined with what the server asked for.
-    fn wait(&self, history: &History, cause: Cause, server_wait: Option<Duration>) -> Wait {
+    pub(crate) fn wait(&self, history: &History, cause: Cause, server_wait: Option<Duration>) -> Wait {
         let own = self.own_wait(history, cause);
         let Some(asked) = server_wait else {
             return own;
@@ -227,7 +227,7 @@ impl RetryPolicy {
         drawn_wait(jitter, &self.draw(history, Cause::Error), WaitOrigin::OwnFault)
     }
 
-    fn draw(&self, history: &History, cause: Cause) -> Draw {
+    pub(crate) fn draw(&self, history: &History, cause: Cause) -> Draw {
         let curve = match (&self.throttled_backoff, cause) {
             (Some(throttled), Cause::Throttled) => throttled,
             _ => &self.backoff,

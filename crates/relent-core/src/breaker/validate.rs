@@ -4,7 +4,7 @@ use alloc::{format, string::String, vec::Vec};
 use core::time::Duration;
 
 use crate::{
-    policy::{Invalid, Warning, valid_curve},
+    policy::{Doubt, Invalid, Warning, valid_curve},
     text::DurationText,
     window::Window,
 };
@@ -82,16 +82,21 @@ impl BreakerPolicy {
     }
 
     fn doubts(&self) -> Vec<Warning> {
+        let one_call = Doubt::BreakerTripsOnOneCall;
         let slow_rate = self.slow_calls.map(|slow| slow.rate_milli);
         let row = (self.consecutive_failures == Some(1)).then(|| String::from(ONE_IN_A_ROW));
         [
-            ("breaker.min_calls", self.one_is_enough("failure", "failure_rate", self.failure_rate_milli)),
-            ("breaker.min_calls", self.one_is_enough("slow call", "slow_calls.rate", slow_rate)),
-            ("breaker.consecutive_failures", row),
-            ("breaker.failure_rate", self.one_host_is_enough()),
+            (
+                one_call,
+                "breaker.min_calls",
+                self.one_is_enough("failure", "failure_rate", self.failure_rate_milli),
+            ),
+            (one_call, "breaker.min_calls", self.one_is_enough("slow call", "slow_calls.rate", slow_rate)),
+            (one_call, "breaker.consecutive_failures", row),
+            (Doubt::BreakerTripsOnOneHost, "breaker.failure_rate", self.one_host_is_enough()),
         ]
         .into_iter()
-        .filter_map(|(field, reason)| Some(Warning { field: field.into(), reason: reason? }))
+        .filter_map(|(doubt, field, reason)| Some(Warning::new(doubt, field, reason?)))
         .collect()
     }
 

@@ -4,12 +4,12 @@
 #[cfg(test)]
 mod tests;
 
-use alloc::{format, string::String, vec::Vec};
+use alloc::{format, vec::Vec};
 use core::{fmt, time::Duration};
 
 use super::{BudgetPolicy, GrpcPolicy, LoanPolicy, Of, QuotaPolicy, RatioPolicy, SharePolicy};
 use crate::{
-    policy::{Invalid, Warning},
+    policy::{Doubt, Invalid, Warning},
     text::{Decimal, DurationText},
 };
 
@@ -61,7 +61,11 @@ impl LoanPolicy {
             *self;
         let mut doubts = Vec::new();
         if charge == 0 {
-            doubts.push(warning("budget.charge", "0: a retry after an error or a time-out is never refused"));
+            doubts.push(Warning::new(
+                Doubt::BudgetNeverRefuses,
+                "budget.charge",
+                "0: a retry after an error or a time-out is never refused",
+            ));
         }
         if charge > 0 && earn >= charge {
             let reason = format!(
@@ -70,7 +74,7 @@ impl LoanPolicy {
                 Tokens(charge),
                 u64::from(earn) * 10 / u64::from(charge)
             );
-            doubts.push(warning("budget.earn", reason));
+            doubts.push(Warning::new(Doubt::BudgetTooGenerous, "budget.earn", reason));
         }
         if charge > floor {
             let calls = (u64::from(charge) - 1) / u64::from(self.per_call_milli.max(1)) + 1;
@@ -79,12 +83,12 @@ impl LoanPolicy {
                 Tokens(floor),
                 Tokens(charge)
             );
-            doubts.push(warning("budget.floor", reason));
+            doubts.push(Warning::new(Doubt::BudgetTooSmall, "budget.floor", reason));
         }
         if start > floor {
             let reason =
                 format!("{} is cut to budget.floor {} at the first use", Tokens(start), Tokens(floor));
-            doubts.push(warning("budget.start", reason));
+            doubts.push(Warning::new(Doubt::BudgetStartIsCut, "budget.start", reason));
         }
         if start < charge && earn > 0 {
             let successes = (charge - start).div_ceil(earn);
@@ -93,7 +97,7 @@ impl LoanPolicy {
                 Tokens(start),
                 Tokens(charge)
             );
-            doubts.push(warning("budget.start", reason));
+            doubts.push(Warning::new(Doubt::BudgetStartsEmpty, "budget.start", reason));
         }
         doubts
     }
@@ -126,7 +130,7 @@ impl GrpcPolicy {
                     Tokens(ratio),
                     u64::from(ratio) * 100 / (u64::from(ratio) + 1000)
                 );
-                Ok(Vec::from([warning("budget.token_ratio", reason)]))
+                Ok(Vec::from([Warning::new(Doubt::BudgetTooGenerous, "budget.token_ratio", reason)]))
             }
         }
     }
@@ -152,13 +156,18 @@ impl RatioPolicy {
         let share = self.share_milli;
         let mut doubts = Vec::new();
         if share >= 1000 {
-            let reason = match self.of {
+            let (doubt, reason) = match self.of {
                 Of::Originals => {
-                    format!("{} retries for each call: the traffic may double and more", Tokens(share))
+                    let doubled =
+                        format!("{} retries for each call: the traffic may double and more", Tokens(share));
+                    (Doubt::BudgetTooGenerous, doubled)
                 }
-                Of::All => format!("{} of all requests: no retry is ever refused", Tokens(share)),
+                Of::All => (
+                    Doubt::BudgetNeverRefuses,
+                    format!("{} of all requests: no retry is ever refused", Tokens(share)),
+                ),
             };
-            doubts.push(warning("budget.share", reason));
+            doubts.push(Warning::new(doubt, "budget.share", reason));
         }
         if self.of == Of::Originals && self.floor_per_second == 0 && share < 1000 {
             let calls = 1000_u32.div_ceil(share);
@@ -167,7 +176,7 @@ impl RatioPolicy {
                 DurationText(self.window),
                 Tokens(share)
             );
-            doubts.push(warning("budget.floor_per_second", reason));
+            doubts.push(Warning::new(Doubt::BudgetTooSmall, "budget.floor_per_second", reason));
         }
         doubts
     }
@@ -185,12 +194,12 @@ impl SharePolicy {
                 "{} of the calls in flight: a call has one retry at a time, so none is ever refused",
                 Tokens(share)
             );
-            doubts.push(warning("budget.share", reason));
+            doubts.push(Warning::new(Doubt::BudgetNeverRefuses, "budget.share", reason));
         }
         if floor == 0 && share < 1000 {
             let calls = 1000_u32.div_ceil(share);
             let reason = format!("0: with fewer than {calls} calls in flight there is no retry");
-            doubts.push(warning("budget.floor", reason));
+            doubts.push(Warning::new(Doubt::BudgetTooSmall, "budget.floor", reason));
         }
         Ok(doubts)
     }
@@ -222,16 +231,20 @@ impl QuotaPolicy {
                     Tokens(charge),
                     Tokens(capacity)
                 );
-                doubts.push(warning(field, reason));
+                doubts.push(Warning::new(Doubt::BudgetTooSmall, field, reason));
             }
             if charge == 0 {
-                doubts.push(warning(field, "0: after such a failure a retry is never refused"));
+                doubts.push(Warning::new(
+                    Doubt::BudgetNeverRefuses,
+                    field,
+                    "0: after such a failure a retry is never refused",
+                ));
             }
         }
         if self.first_success_milli == 0 {
             let reason =
                 "0: what failed retries took never comes back, and after one outage there is no retry";
-            doubts.push(warning("budget.first_success", reason));
+            doubts.push(Warning::new(Doubt::BudgetNeverRefills, "budget.first_success", reason));
         }
         Ok(doubts)
     }
@@ -244,10 +257,6 @@ impl fmt::Display for Tokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Decimal(u128::from(self.0) * 1_000_000).fmt(f)
     }
-}
-
-fn warning(field: &str, reason: impl Into<String>) -> Warning {
-    Warning { field: field.into(), reason: reason.into() }
 }
 
 const NOTHING: &str = "0, and the floor is 0: no retry could ever be let through; raise either";

@@ -7,7 +7,7 @@ mod rules;
 use alloc::{format, string::String, vec::Vec};
 use core::{fmt, time::Duration};
 
-use super::Policy;
+use super::{Doubt, Policy};
 use crate::{
     backoff::Backoff,
     jitter::Jitter,
@@ -28,10 +28,19 @@ pub struct Invalid {
 /// A setting that works but is probably not what was meant.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Warning {
+    /// Which of the known doubts it is.
+    pub doubt: Doubt,
     /// The field, as it is written in TOML.
     pub field: String,
     /// What happens, with the arithmetic.
     pub reason: String,
+}
+
+impl Warning {
+    /// A doubt about a field.
+    pub(crate) fn new(doubt: Doubt, field: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { doubt, field: field.into(), reason: reason.into() }
+    }
 }
 
 impl Invalid {
@@ -86,7 +95,7 @@ impl Policy {
     }
 
     /// The policy's own limits of a whole call, with their fields.
-    fn limits(&self) -> impl Iterator<Item = (&'static str, Duration)> {
+    pub(super) fn limits(&self) -> impl Iterator<Item = (&'static str, Duration)> {
         [("total_timeout", self.total_timeout), ("business_deadline", self.business_deadline)]
             .into_iter()
             .filter_map(|(field, limit)| Some((field, limit?)))

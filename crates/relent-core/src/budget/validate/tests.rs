@@ -1,6 +1,6 @@
 //! Every refusal and every doubt, by table.
 
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 
 use super::*;
 

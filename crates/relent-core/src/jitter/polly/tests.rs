@@ -1,5 +1,7 @@
 //! The published vectors of the original, an exact reckoning, and the ends of the range.
 
+use alloc::{vec, vec::Vec};
+
 use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -51,6 +53,36 @@ fn what_is_over_the_cap_is_the_cap() {
     assert_eq!(capped(u32::MAX, Duration::MAX)[2], Duration::from_nanos(u64::MAX));
     let all = [Duration::from_nanos(u64::MAX); 3];
     assert_eq!(waits(&draw(90, Duration::MAX, Duration::MAX)), all, "it neither wraps nor panics");
+}
+
+#[test]
+fn a_sum_that_has_not_grown_is_no_wait_however_late_it_is() {
+    for n in [1, 2, 63, 189, 190, 200, u32::MAX] {
+        assert_eq!(length(0, n, &draw(n, SECOND, Duration::MAX)), Duration::ZERO, "wait {n}");
+    }
+}
+
+/// Against every course of draws on a grid, whose ends are the ends of the draws.
+#[test]
+fn the_least_that_waits_take_together_is_that_of_the_best_course() {
+    let most = |n: u32, end: u64| if end == 4 { 4 * height(n, 0) } else { 2 * height(n - 1, end << 62) };
+    for cap in [Duration::MAX, SECOND, SECOND * 2, Duration::from_millis(2_500), SECOND * 4] {
+        let mut ends = Ends::START;
+        let mut courses: Vec<(u64, Duration)> = vec![(0, Duration::ZERO)];
+        for n in 1..=6 {
+            let from = |end: u64| if n == 1 { 0 } else { most(n - 1, end) };
+            let step = |(end, took): (u64, Duration)| {
+                (0..=4).map(move |next| {
+                    let growth = most(n, next).saturating_sub(from(end) / 2);
+                    (next, took + length(growth, n, &draw(n, SECOND, cap)))
+                })
+            };
+            courses = courses.into_iter().flat_map(step).collect();
+            let best = courses.iter().map(|(_, took)| *took).min().unwrap();
+            let least = ends.extend(n, &[draw(n, SECOND, cap)]);
+            assert!(least.abs_diff(best) <= MICROSECOND, "{n} waits under {cap:?}: {least:?} for {best:?}");
+        }
+    }
 }
 
 #[test]

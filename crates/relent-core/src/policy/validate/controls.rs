@@ -3,7 +3,7 @@
 use alloc::{format, string::String, vec::Vec};
 use core::time::Duration;
 
-use super::{Invalid, Policy, Warning, text};
+use super::{Doubt, Invalid, Policy, Warning, text};
 use crate::{
     breaker::BreakerPolicy,
     budget::BudgetPolicy,
@@ -34,15 +34,23 @@ impl Policy {
     fn doubts_between_controls(&self) -> Vec<Warning> {
         let breaker = self.breaker.as_ref();
         [
-            ("attempt.concurrency.limit", self.more_attempts_than_calls()),
-            ("attempt.rate", self.fewer_attempts_than_calls()),
-            ("attempt.rate", self.attempts_of_one_call_do_not_fit()),
-            ("budget.share", self.share_of_too_few()),
-            ("breaker.window", breaker.and_then(|breaker| self.window_of_one_attempt(breaker))),
-            ("breaker.probe_timeout", breaker.and_then(|breaker| self.probe_outlived(breaker))),
+            (Doubt::MoreAttemptsThanCalls, "attempt.concurrency.limit", self.more_attempts_than_calls()),
+            (Doubt::FirstAttemptsFallBehind, "attempt.rate", self.fewer_attempts_than_calls()),
+            (Doubt::AttemptsWaitForPermits, "attempt.rate", self.attempts_of_one_call_do_not_fit()),
+            (Doubt::ShareOfTooFew, "budget.share", self.share_of_too_few()),
+            (
+                Doubt::BreakerWindowTooShort,
+                "breaker.window",
+                breaker.and_then(|breaker| self.window_of_one_attempt(breaker)),
+            ),
+            (
+                Doubt::ProbeOutlived,
+                "breaker.probe_timeout",
+                breaker.and_then(|breaker| self.probe_outlived(breaker)),
+            ),
         ]
         .into_iter()
-        .filter_map(|(field, reason)| Some(Warning { field: field.into(), reason: reason? }))
+        .filter_map(|(doubt, field, reason)| Some(Warning::new(doubt, field, reason?)))
         .collect()
     }
 

@@ -7,26 +7,34 @@ use alloc::{
 };
 use core::{fmt, time::Duration};
 
-use super::{Policy, Warning, text};
-use crate::{backoff::Backoff, jitter::Jitter, text::Decimal, verdict::Cause};
+use super::{Doubt, Policy, Warning, text};
+use crate::{
+    backoff::Backoff,
+    jitter::Jitter,
+    policy::{Attempts, fit::MOST_LISTED},
+    text::Decimal,
+};
 
 impl Policy {
     /// Every doubt about a policy that is possible.
     pub(super) fn doubts(&self) -> Vec<Warning> {
         let mut doubts = Vec::new();
-        let mut doubt = |field: &str, reason: Option<String>| {
-            doubts.extend(reason.map(|reason| Warning { field: field.to_string(), reason }));
+        let mut doubt = |doubt: Doubt, field: &str, reason: Option<String>| {
+            doubts.extend(reason.map(|reason| Warning::new(doubt, field, reason)));
         };
-        doubt("total_timeout", self.total_beyond_business());
-        doubt("total_timeout", self.limits().next().is_none().then(|| OWN_FAULTS.to_string()));
-        doubt("attempt_timeout", self.attempt_beyond_limit());
-        doubt("retry.max_attempts", self.worst_case());
-        doubt("retry.max_losses", (self.retry.max_losses == 0).then(|| LOSSES.to_string()));
+        let losses = (self.retry.max_losses == 0).then(|| LOSSES.to_string());
+        doubt(Doubt::TotalNeverReached, "total_timeout", self.total_beyond_business());
+        let unbounded = self.limit().is_none().then(|| OWN_FAULTS.to_string());
+        doubt(Doubt::NoDeadline, "total_timeout", unbounded);
+        doubt(Doubt::AttemptTimeoutNeverReached, "attempt_timeout", self.attempt_beyond_limit());
+        doubt(Doubt::WorstCaseDoesNotFit, "retry.max_attempts", self.worst_case());
+        doubt(Doubt::FirstLossIsPoison, "retry.max_losses", losses);
         if self.retry.max_attempts != Some(1) {
-            doubt("retry.jitter", (!self.retry.jitter.draws()).then(|| IN_STEP.to_string()));
+            let in_step = (!self.retry.jitter.draws()).then(|| IN_STEP.to_string());
+            doubt(Doubt::NoJitter, "retry.jitter", in_step);
             for (field, curve) in self.retry.curves() {
-                doubt(field, self.curve_beyond_max_wait(curve));
-                doubt(field, self.no_room_to_draw(curve));
+                doubt(Doubt::CurveNeverReached, field, self.curve_beyond_max_wait(curve));
+                doubt(Doubt::NoJitter, field, self.no_room_to_draw(curve));
             }
         }
         doubts
@@ -40,7 +48,7 @@ impl Policy {
     }
 
     fn attempt_beyond_limit(&self) -> Option<String> {
-        let (field, limit) = self.limits().min_by_key(|(_, limit)| *limit)?;
+        let (field, limit) = self.limit()?;
         (self.attempt_timeout > limit).then(|| {
             format!(
                 "{} is never reached: {field} {} ends every attempt first",
@@ -53,12 +61,13 @@ impl Policy {
     /// Every attempt runs into its time-out and every wait is as long as it can be: does it fit?
     fn worst_case(&self) -> Option<String> {
         let attempts = self.retry.max_attempts.filter(|attempts| *attempts > 1)?;
-        let (_, whole_limit) = self.limits().min_by_key(|(_, limit)| *limit)?;
+        let (_, whole_limit) = self.limit()?;
         let limit = whole_limit.saturating_sub(self.retry.reserve);
         if self.attempt_timeout > limit {
             return None;
         }
-        let waits = self.longest_waits(attempts - 1);
+        let listed = usize::try_from((attempts - 1).min(MOST_LISTED)).unwrap_or(usize::MAX);
+        let waits: Vec<Duration> = self.retry.longest_after_time_outs().take(listed).collect();
         let last = waits.last().copied().unwrap_or_default();
         // By the end of the list a curve has reached its cap, or grows so slowly that the sum is a little small.
         let unlisted = (attempts - 1).saturating_sub(MOST_LISTED);
@@ -76,46 +85,9 @@ impl Policy {
                 Sum { waits: &waits, count: attempts - 1 },
                 Decimal(all),
                 Decimal(limit.as_nanos()),
-                self.what_fits(limit, &waits)
+                what_fits(self.attempts_at_worst())
             )
         })
-    }
-
-    /// The longest that each wait can be, as far as the list goes.
-    fn longest_waits(&self, count: u32) -> Vec<Duration> {
-        let mut last = Duration::ZERO;
-        let longest = |n| {
-            last = self.retry.own_range(n, last, Cause::Timeout).1;
-            last
-        };
-        (1..=count.min(MOST_LISTED)).map(longest).collect()
-    }
-
-    /// How many attempts of the worst case fit whole, and what is left for one more.
-    fn what_fits(&self, limit: Duration, waits: &[Duration]) -> String {
-        let (mut whole, mut began) = (0, Duration::ZERO);
-        for wait in waits {
-            let remaining = limit.saturating_sub(began);
-            if remaining < self.attempt_timeout {
-                let cut = Decimal(remaining.as_nanos());
-                return format!("{} and one cut to {cut} s", whole_attempts(whole));
-            }
-            whole += 1;
-            began = began.saturating_add(self.attempt_timeout).saturating_add(*wait);
-            if began.saturating_add(self.retry.min_attempt) >= limit {
-                return format!("{} and no more", whole_attempts(whole));
-            }
-        }
-        match u32::try_from(waits.len()) {
-            Ok(MOST_LISTED) => format!("the first {whole} fit"),
-            _ => {
-                format!(
-                    "{} and one cut to {} s",
-                    whole_attempts(whole),
-                    Decimal(limit.saturating_sub(began).as_nanos())
-                )
-            }
-        }
     }
 
     fn curve_beyond_max_wait(&self, curve: &Backoff) -> Option<String> {
@@ -134,6 +106,17 @@ impl Policy {
                 text(first)
             )
         })
+    }
+}
+
+/// How many attempts of the worst case fit whole, and what is left for one more.
+fn what_fits(attempts: Attempts) -> String {
+    match attempts {
+        Attempts { whole: Some(whole), cut: Some(left), .. } => {
+            format!("{} and one cut to {} s", whole_attempts(whole), Decimal(left.as_nanos()))
+        }
+        Attempts { whole: Some(whole), cut: None, .. } => format!("{} and no more", whole_attempts(whole)),
+        Attempts { whole: None, .. } => format!("the first {MOST_LISTED} fit"),
     }
 }
 
@@ -178,4 +161,3 @@ const OWN_FAULTS: &str = "there is none, and no business_deadline: an attempt th
                           port left, say) is not counted, so nothing ends a call that meets nothing else; set one";
 const IN_STEP: &str = "callers that failed together come back together";
 const MOST_SHOWN: usize = 6;
-const MOST_LISTED: u32 = 1_000;

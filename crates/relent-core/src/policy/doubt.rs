@@ -1,0 +1,76 @@
+//! The names of all doubts about a policy: a closed list, so that whoever shows, counts or silences one can name it.
+
+use crate::decision::names;
+
+/// What may be wrong with a policy that is possible. Each comes with its field and the arithmetic as a
+/// [`Warning`](super::Warning).
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum Doubt {
+    /// The total time-out is longer than the business deadline.
+    TotalNeverReached,
+    /// Only attempts bound the whole call.
+    NoDeadline,
+    /// The attempt time-out is longer than the whole call.
+    AttemptTimeoutNeverReached,
+    /// Not every attempt fits if each takes its whole time-out after the longest waits.
+    WorstCaseDoesNotFit,
+    /// The first attempt that is lost with its worker is the last.
+    FirstLossIsPoison,
+    /// Callers that fail together come back together.
+    NoJitter,
+    /// The curve grows beyond `max_wait`.
+    CurveNeverReached,
+    /// More attempts are let in than calls.
+    MoreAttemptsThanCalls,
+    /// Calls are let in faster than their first attempts.
+    FirstAttemptsFallBehind,
+    /// The attempts of one call wait for permits until there is no time left.
+    AttemptsWaitForPermits,
+    /// The share that may be retries is less than one.
+    ShareOfTooFew,
+    /// The breaker's window holds hardly any attempt that times out.
+    BreakerWindowTooShort,
+    /// A probe loses its place while it is under way.
+    ProbeOutlived,
+    /// A single bad call opens the breaker.
+    BreakerTripsOnOneCall,
+    /// One bad host of a small pool opens the breaker for all.
+    BreakerTripsOnOneHost,
+    /// The budget lets every retry through, or every one of some cause.
+    BudgetNeverRefuses,
+    /// What the budget earns is as much as retries cost.
+    BudgetTooGenerous,
+    /// Ordinary traffic is too little for a retry.
+    BudgetTooSmall,
+    /// Part of what is there at the start is cut at the first use.
+    BudgetStartIsCut,
+    /// The first failures get no retry.
+    BudgetStartsEmpty,
+    /// What retries took never comes back.
+    BudgetNeverRefills,
+}
+
+names!(Doubt {
+    TotalNeverReached => "total_never_reached",
+    NoDeadline => "no_deadline",
+    AttemptTimeoutNeverReached => "attempt_timeout_never_reached",
+    WorstCaseDoesNotFit => "worst_case_does_not_fit",
+    FirstLossIsPoison => "first_loss_is_poison",
+    NoJitter => "no_jitter",
+    CurveNeverReached => "curve_never_reached",
+    MoreAttemptsThanCalls => "more_attempts_than_calls",
+    FirstAttemptsFallBehind => "first_attempts_fall_behind",
+    AttemptsWaitForPermits => "attempts_wait_for_permits",
+    ShareOfTooFew => "share_of_too_few",
+    BreakerWindowTooShort => "breaker_window_too_short",
+    ProbeOutlived => "probe_outlived",
+    BreakerTripsOnOneCall => "breaker_trips_on_one_call",
+    BreakerTripsOnOneHost => "breaker_trips_on_one_host",
+    BudgetNeverRefuses => "budget_never_refuses",
+    BudgetTooGenerous => "budget_too_generous",
+    BudgetTooSmall => "budget_too_small",
+    BudgetStartIsCut => "budget_start_is_cut",
+    BudgetStartsEmpty => "budget_starts_empty",
+    BudgetNeverRefills => "budget_never_refills",
+});
