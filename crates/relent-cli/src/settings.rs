@@ -12,7 +12,7 @@ use std::{
 };
 
 use ipnet::IpNet;
-use relent_core::{Policy, PolicyText, Preset, format_duration, parse_duration};
+use relent_core::{OnExhausted, Policy, PolicyText, Preset, format_duration, parse_duration};
 
 use self::{
     size::SizeText,
@@ -259,13 +259,16 @@ fn set_and_unheeded(
     let preset = written.get("preset").and_then(toml::Value::as_str).and_then(Preset::from_name);
     let preset = preset.unwrap_or(Preset::Durable).policy();
     let preset = toml::Table::try_from(PolicyText::from(&preset))?;
+    // The server keeps what it gives up, whatever a policy says of it.
+    let kept = |said: &toml::Value| said.as_str() == Some(OnExhausted::DeadLetter.name());
+    let elsewhere = written.get("on_exhausted").is_some_and(|said| !kept(said)).then_some("on_exhausted");
     let is_set = move |section: &&str| match (*section, written.get(*section)) {
         (_, None) => false,
         // Tables that are always there, and empty where nothing was said.
         ("admission" | "attempt", Some(toml::Value::Table(table))) if table.is_empty() => false,
         (section, said) => said != preset.get(section),
     };
-    Ok(["admission", "budget", "attempt", "breaker"].into_iter().filter(is_set))
+    Ok(["admission", "budget", "attempt", "breaker"].into_iter().filter(is_set).chain(elsewhere))
 }
 
 const DEFAULT_LISTEN: &str = "127.0.0.1:8484";
@@ -372,6 +375,8 @@ mod tests {
             ("breaker = { window = \"9s\" }", "policies.a.breaker"),
             ("admission = { rate = { permits = 7, per = \"1s\" } }", "policies.a.admission"),
             ("attempt = { concurrency = { limit = 7 } }", "policies.a.attempt"),
+            ("on_exhausted = \"discard\"", "policies.a.on_exhausted"),
+            ("on_exhausted = \"dead_letter\"\nalert = \"orders on call\"", ""),
             ("attempt_timeout = \"7s\"", ""),
             ("preset = \"microsoft-standard\"", ""),
         ] {

@@ -33,6 +33,7 @@ mod classify;
 pub mod concurrency;
 mod deadline;
 mod decision;
+mod exhausted;
 mod history;
 mod jitter;
 mod policy;
@@ -54,6 +55,7 @@ pub use classify::{Answer, Classification, ErrorClass, Observed, Route, RouteRul
 pub use concurrency::ConcurrencyPolicy;
 pub use deadline::Deadlines;
 pub use decision::{Decision, Gate, Refusal, StopReason, Wait, WaitOrigin};
+pub use exhausted::OnExhausted;
 pub use history::{History, Idempotency, Nesting, Unreadable};
 pub use jitter::Jitter;
 #[cfg(feature = "serde")]

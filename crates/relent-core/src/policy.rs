@@ -12,6 +12,7 @@ mod text;
 mod validate;
 mod words;
 
+use alloc::string::String;
 use core::time::Duration;
 
 pub use doubt::Doubt;
@@ -28,6 +29,7 @@ use crate::{
     classify::{Classification, Table},
     concurrency::ConcurrencyPolicy,
     deadline::Deadlines,
+    exhausted::OnExhausted,
     history::{History, Idempotency},
     jitter::Jitter,
     rate::RatePolicy,
@@ -44,6 +46,13 @@ pub struct Policy {
     pub total_timeout: Option<Duration>,
     /// Bounds durable work, from its acceptance.
     pub business_deadline: Option<Duration>,
+    /// Where the work goes when retries end without success.
+    pub on_exhausted: OnExhausted,
+    /// Who finds out that work was given up: a name for people (a team, a pager, a rule). `None`: nobody is named.
+    ///
+    /// It stands in the log line of every failed call and of every dead letter, so that alerting can route by it;
+    /// relent itself sends nobody a message.
+    pub alert: Option<String>,
     /// What a call must pass once, before its first attempt.
     pub admission: Gates,
     /// When to try again.
@@ -77,6 +86,8 @@ impl Policy {
             repeat: Idempotency::Unsafe,
             total_timeout: Some(Duration::from_secs(5)),
             business_deadline: None,
+            on_exhausted: OnExhausted::Caller,
+            alert: None,
             admission: Gates::default(),
             retry: RetryPolicy {
                 max_attempts: Some(5),
@@ -106,14 +117,15 @@ impl Policy {
     }
 
     /// The default for durable work: attempts without limit within three days, full jitter under 5 s growing
-    /// fourfold to 6 h (about thirty fit), 15 s an attempt, hints clamped at 24 h, three losses rescued, and the
-    /// loan budget, which delivery does not ask yet.
+    /// fourfold to 6 h (about thirty fit), 15 s an attempt, hints clamped at 24 h, three losses rescued, dead
+    /// letters for what is given up, and the loan budget, which delivery does not ask yet.
     pub fn durable() -> Self {
         let live = Self::live();
         Self {
             repeat: Idempotency::Keyed,
             total_timeout: None,
             business_deadline: Some(3 * DAY),
+            on_exhausted: OnExhausted::DeadLetter,
             retry: RetryPolicy {
                 max_attempts: None,
                 backoff: Backoff::Exponential {

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use relent_core::{
-    Answer, Backoff, BudgetPolicy, Classification, ErrorClass, Gates, Idempotency, Jitter, Observed, Over,
-    Policy, Preset, RetryPolicy, Route, ScriptedOutcome, Sent, ServerWait, ServerWaitMode, StopReason, Table,
-    Timestamp, budget::LoanPolicy, timeline,
+    Answer, Backoff, BudgetPolicy, Classification, ErrorClass, Gates, Idempotency, Jitter, Observed,
+    OnExhausted, Over, Policy, Preset, RetryPolicy, Route, ScriptedOutcome, Sent, ServerWait, ServerWaitMode,
+    StopReason, Table, Timestamp, budget::LoanPolicy, timeline,
 };
 
 const fn secs(secs: u64) -> Duration {
@@ -32,6 +32,8 @@ fn the_default_is_the_loop_of_a_caller_who_waits() {
         attempt_timeout: secs(2),
         total_timeout: Some(secs(5)),
         business_deadline: None,
+        on_exhausted: OnExhausted::Caller,
+        alert: None,
         retry: RetryPolicy {
             max_attempts: Some(5),
             backoff: Backoff::Exponential {
@@ -65,6 +67,8 @@ fn the_durable_default_has_three_days_of_patience() {
         attempt_timeout: secs(15),
         total_timeout: None,
         business_deadline: Some(72 * HOUR),
+        on_exhausted: OnExhausted::DeadLetter,
+        alert: None,
         retry: RetryPolicy {
             max_attempts: None,
             backoff: Backoff::Exponential { base: secs(5), factor_milli: 4000, max: 6 * HOUR },

@@ -5,8 +5,8 @@ mod text;
 use std::time::Duration;
 
 use relent_core::{
-    Answer, Backoff, BudgetPolicy, Classification, ErrorClass, Gates, Idempotency, Jitter, Observed, Over,
-    Policy, PolicyText, Route, RouteRule, Rules, ServerWait, ServerWaitMode, Table,
+    Answer, Backoff, BudgetPolicy, Classification, ErrorClass, Gates, Idempotency, Jitter, Observed,
+    OnExhausted, Over, Policy, PolicyText, Route, RouteRule, Rules, ServerWait, ServerWaitMode, Table,
 };
 use text::{assert_refused, assert_unknown, read};
 
@@ -22,6 +22,8 @@ fn unlike_the_default() -> Policy {
         attempt_timeout = "1500ms"
         total_timeout = "none"
         business_deadline = "3d"
+        on_exhausted = "discard"
+        alert = "orders on call"
 
         [retry]
         max_attempts = "unlimited"
@@ -59,6 +61,8 @@ fn every_field_means_what_it_says() {
         attempt_timeout: ms(1500),
         total_timeout: None,
         business_deadline: Some(Duration::from_secs(3 * 86_400)),
+        on_exhausted: OnExhausted::Discard,
+        alert: Some("orders on call".into()),
         admission: Gates::default(),
         budget: Some(BudgetPolicy::default()),
         attempt: Gates::default(),
@@ -189,6 +193,9 @@ fn what_cannot_be_read_is_refused_with_the_field_and_the_way_out() {
     assert_refused(&[
         ("preset = \"fast\"", "preset: ", "default, durable"),
         ("repeat = \"yes\"", "repeat: ", "safe, keyed, unsafe, never"),
+        ("on_exhausted = \"retry\"", "on_exhausted: ", "caller, dead_letter, discard"),
+        ("alert = \" \"", "alert: ", "a team, a pager, a rule"),
+        ("alert = \"a\\u001b[2J\"", "alert: ", "control characters"),
         ("attempt_timeout = 2", "attempt_timeout: ", "unit is missing"),
         ("attempt_timeout = \"-2s\"", "attempt_timeout: ", "negative"),
         ("attempt_timeout = -2", "attempt_timeout: ", "negative"),

@@ -2,7 +2,7 @@
 
 mod text;
 
-use relent_core::{Backoff, Jitter, Policy, Warning};
+use relent_core::{Backoff, Doubt, Jitter, Policy, Warning};
 use text::build;
 
 fn doubts(text: &str) -> Vec<Warning> {
@@ -47,6 +47,19 @@ fn an_impossible_time_is_refused_with_its_field_and_the_arithmetic() {
             "retry.max_attempts: unlimited attempts without total_timeout and business_deadline would never stop",
         ),
     ]);
+}
+
+#[test]
+fn durable_work_that_is_to_go_back_to_a_caller_is_doubted() {
+    assert_told(&[(
+        "business_deadline = \"3d\"",
+        "on_exhausted",
+        "caller, but nobody waits for work with a business_deadline of 3d",
+    )]);
+    let doubted = |text| doubts(text).iter().any(|doubt| doubt.doubt == Doubt::NoCaller);
+    assert!(!doubted("business_deadline = \"3d\"\non_exhausted = \"dead_letter\""));
+    assert!(!doubted("business_deadline = \"3d\"\non_exhausted = \"discard\""));
+    assert!(!doubted("on_exhausted = \"caller\""));
 }
 
 #[test]

@@ -61,4 +61,6 @@ pub struct Ended<'a> {
     pub attempts: u32,
     /// From acceptance to the end; zero for a row that does not say.
     pub age: Duration,
+    /// Who is to be told of work that was given up, by the message's policy; `None` also where it was delivered.
+    pub alert: Option<&'a str>,
 }

@@ -35,6 +35,11 @@ impl Policies {
         })
     }
 
+    /// Who is to be told of work that the policy with that name gave up.
+    pub fn alert(&self, name: &str) -> Option<&str> {
+        self.named.get(name)?.alert.as_deref()
+    }
+
     /// Every name, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.named.keys().map(String::as_str)

@@ -5,7 +5,7 @@ mod world;
 use std::time::Duration;
 
 use bytes::Bytes;
-use relent::{Clock, ErrorClass, Idempotency, Observed, StopReason, WaitOrigin};
+use relent::{Clock, ErrorClass, Idempotency, Observed, Policy, StopReason, WaitOrigin};
 use relent_deliver::{Submission, When};
 use relent_ledger::State;
 use world::{Reply, START, World, millis, order, order_under, secs, steps};
@@ -202,6 +202,22 @@ async fn attempts_are_counted_with_the_first_and_all_kept() {
         let message = world.message(id).await;
         assert_eq!(message.attempts.len(), sends);
         assert_eq!(message.summary.last_observed, Some(Observed::Status(503)), "RT-17");
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_a_dead_letter_names_who_is_told_and_that_of_a_delivered_message_nobody() {
+    let watched = Policy { alert: Some("orders on call".into()), ..Policy::durable() };
+    let world = World::under([("watched", watched)]).started();
+    world.receiver.will(SHOP, [Reply::Status(422), Reply::Status(200), Reply::Status(422)]);
+    for (policy, state, told) in [
+        ("watched", State::Dead, Some("orders on call")),
+        ("watched", State::Delivered, None),
+        ("durable", State::Dead, None),
+    ] {
+        let id = world.accept(order_under(policy)).await;
+        assert_eq!(world.ended(id, 1).await.0, state);
+        assert_eq!(world.log.alert(id).as_deref(), told, "{policy} {state:?}");
     }
 }
 

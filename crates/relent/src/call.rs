@@ -381,7 +381,8 @@ fn tell<'e, C: Clock, K>(
     event: impl FnOnce() -> Event<'e>,
 ) {
     if let Some(observer) = pipeline.observer() {
-        observer.observe(Scene { dependency: pipeline.name(), call, at }, &event());
+        let alert = pipeline.policy().alert.as_deref();
+        observer.observe(Scene { dependency: pipeline.name(), call, at, alert }, &event());
     }
 }
 

@@ -73,6 +73,8 @@ pub struct Scene<'a> {
     pub call: u64,
     /// On the pipeline's clock.
     pub at: Timestamp,
+    /// Who is to be told of calls that failed, by the policy.
+    pub alert: Option<&'a str>,
 }
 
 /// What happened to a call.

@@ -102,13 +102,14 @@ fn a_recovered_retry_is_no_failed_call_and_nothing_to_wake_anybody() {
 #[test]
 fn a_failed_call_is_a_warning_and_a_budget_that_runs_dry_an_information() {
     let base = with_attempts(3, plain(Backoff::Constant(SECOND)));
-    let lines = heard(Policy { budget: Some(BudgetPolicy::default()), ..base }, &[at_once(503)]);
+    let (budget, alert) = (Some(BudgetPolicy::default()), Some("users on call".into()));
+    let lines = heard(Policy { budget, alert, ..base }, &[at_once(503)]);
     let told: Vec<_> = lines.iter().filter(|line| !line.starts_with("DEBUG")).collect();
     assert_eq!(
         told,
         [
             r#"INFO budget_changed dependency="users" state="refuses""#,
-            r#"WARN call_ended dependency="users" reason="refused_budget" attempts=2 error.type="unavailable" duration=1.0 waited=1.0"#,
+            r#"WARN call_ended dependency="users" reason="refused_budget" attempts=2 error.type="unavailable" duration=1.0 waited=1.0 alert="users on call""#,
         ]
     );
 }

@@ -53,6 +53,7 @@ impl Observe for Watch {
             attempts = message.attempts,
             destination = %message.destination,
             age_s = message.age.as_secs_f64(),
+            alert = message.alert,
             "message ended"
         );
     }

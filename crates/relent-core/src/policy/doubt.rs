@@ -21,6 +21,8 @@ pub enum Doubt {
     NoJitter,
     /// The curve grows beyond `max_wait`.
     CurveNeverReached,
+    /// Durable work is to go back to a caller, and nobody waits for it.
+    NoCaller,
     /// More attempts are let in than calls.
     MoreAttemptsThanCalls,
     /// Calls are let in faster than their first attempts.
@@ -59,6 +61,7 @@ names!(Doubt {
     FirstLossIsPoison => "first_loss_is_poison",
     NoJitter => "no_jitter",
     CurveNeverReached => "curve_never_reached",
+    NoCaller => "no_caller",
     MoreAttemptsThanCalls => "more_attempts_than_calls",
     FirstAttemptsFallBehind => "first_attempts_fall_behind",
     AttemptsWaitForPermits => "attempts_wait_for_permits",

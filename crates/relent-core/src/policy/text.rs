@@ -28,6 +28,8 @@ use serde::{Deserialize, Serialize};
 /// attempt_timeout = "2s"
 /// total_timeout = "5s"          # or "none"
 /// business_deadline = "3d"      # or "none"
+/// on_exhausted = "dead_letter"  # caller | dead_letter | discard
+/// alert = "orders on call"      # who finds out; or "none"
 ///
 /// [admission.concurrency]       # once per call; or concurrency = "none"
 /// limit = 200
@@ -105,6 +107,8 @@ pub struct PolicyText {
     attempt_timeout: Option<Scalar>,
     total_timeout: Option<Scalar>,
     business_deadline: Option<Scalar>,
+    on_exhausted: Option<String>,
+    alert: Option<String>,
     #[serde(default)]
     admission: GatesText,
     #[serde(default)]

@@ -10,6 +10,7 @@ use core::{fmt, time::Duration};
 use super::{Doubt, Policy};
 use crate::{
     backoff::Backoff,
+    exhausted::valid_alert,
     jitter::Jitter,
     retry::{RetryPolicy, ServerWaitMode},
     text::DurationText,
@@ -89,6 +90,7 @@ impl Policy {
                 self.an_attempt_can_begin(&format!("classify.route[{number}].fresh_for"), limit)?;
             }
         }
+        self.alert.as_deref().map_or(Ok(()), valid_alert)?;
         let mut doubts = self.doubts();
         doubts.extend(self.controls()?);
         Ok(doubts)

@@ -113,6 +113,7 @@ impl<T: Transport, C: Clock> Delivery<T, C> {
             observed: None,
             attempts: work.map_or(0, |work| work.attempts),
             age: work.map_or(Duration::ZERO, |work| at.since(work.accepted_at)),
+            alert: work.and_then(|work| self.shared.policies.alert(&work.policy)),
         });
         Done { begun: false, end: Ok(Settlement::of(Ok(Decision::Stop(reason)), at)), due: None }
     }
@@ -221,6 +222,7 @@ impl<T: Transport, C: Clock> Delivery<T, C> {
             observed: finish.attempt.as_ref().map(|attempt| attempt.observed),
             attempts: finish.attempt.as_ref().map_or(work.attempts, |attempt| attempt.number),
             age: finish.at.since(work.accepted_at),
+            alert: self.shared.policies.alert(&work.policy).filter(|_| state == State::Dead),
         });
     }
 }

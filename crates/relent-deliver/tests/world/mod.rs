@@ -66,12 +66,19 @@ pub struct Log {
     events: Mutex<Vec<Event>>,
     changed: watch::Sender<()>,
     panics: Mutex<bool>,
+    alerts: Mutex<Vec<(MessageId, Option<String>)>>,
 }
 
 impl Log {
     fn put(&self, event: Event) {
         self.events.lock().unwrap().push(event);
         self.changed.send_replace(());
+    }
+
+    /// Who was to be told of the end of that message; `None` where nobody was.
+    pub fn alert(&self, id: MessageId) -> Option<String> {
+        let alerts = self.alerts.lock().unwrap();
+        alerts.iter().find(|(of, _)| *of == id).and_then(|(_, alert)| alert.clone())
     }
 
     /// Makes the observer panic at the next end of an attempt.
@@ -90,6 +97,7 @@ impl Observe for Log {
 
     fn message_ended(&self, message: &Ended<'_>) {
         let Ended { id, state, reason, observed, attempts, .. } = *message;
+        self.alerts.lock().unwrap().push((id, message.alert.map(str::to_owned)));
         self.put(Event::Ended { id, state, reason, observed, attempts });
     }
 
@@ -147,6 +155,7 @@ impl World {
                 events: Mutex::default(),
                 changed: watch::Sender::new(()),
                 panics: Mutex::default(),
+                alerts: Mutex::default(),
             }),
             policies: Policies::new(policies.map(|(name, policy)| (name.to_owned(), policy))),
             limits: Limits::default(),

@@ -99,7 +99,7 @@ impl Observe for Tracing {
 }
 
 fn call_ended(scene: Scene<'_>, report: &Report) {
-    let Scene { dependency, call, .. } = scene;
+    let Scene { dependency, call, alert, .. } = scene;
     let (reason, attempts) = (report.stop.name(), report.attempts);
     let (duration, waited) = (seconds(report.took), seconds(report.waited));
     match words::call_error(report) {
@@ -107,7 +107,7 @@ fn call_ended(scene: Scene<'_>, report: &Report) {
             debug!(target: "relent", dependency, call, reason, attempts, duration, waited, "call_ended");
         }
         Some(error) => {
-            warn!(target: "relent", dependency, call, reason, attempts, error.type = error, duration, waited, "call_ended");
+            warn!(target: "relent", dependency, call, reason, attempts, error.type = error, duration, waited, alert, "call_ended");
         }
     }
 }

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     classify::{Answer, Classification, ErrorClass, RouteRule, Rules, Table},
+    exhausted::OnExhausted,
     history::Idempotency,
     jitter::Jitter,
     policy::{Invalid, Policy},
@@ -37,6 +38,10 @@ impl PolicyText {
         set(&mut policy.attempt_timeout, "attempt_timeout", self.attempt_timeout, length)?;
         set(&mut policy.total_timeout, "total_timeout", self.total_timeout, length_or_none)?;
         set(&mut policy.business_deadline, "business_deadline", self.business_deadline, length_or_none)?;
+        if let Some(name) = &self.on_exhausted {
+            policy.on_exhausted = word("on_exhausted", name, OnExhausted::ALL, OnExhausted::name)?;
+        }
+        set(&mut policy.alert, "alert", self.alert, |_, name| Ok(Some(name).filter(|name| name != "none")))?;
         self.admission.write_to("admission", &mut policy.admission)?;
         self.retry.write_to(&mut policy.retry)?;
         match self.budget {

@@ -23,6 +23,8 @@ impl From<&Policy> for PolicyText {
             attempt_timeout: Some(length(policy.attempt_timeout)),
             total_timeout: Some(length_or_none(policy.total_timeout)),
             business_deadline: Some(length_or_none(policy.business_deadline)),
+            on_exhausted: Some(policy.on_exhausted.name().into()),
+            alert: Some(policy.alert.clone().unwrap_or_else(|| "none".into())),
             admission: (&policy.admission).into(),
             retry: (&policy.retry).into(),
             budget: Some(table_or_none(policy.budget.as_ref().map(budget::write))),

@@ -10,6 +10,7 @@ use core::{fmt, time::Duration};
 use super::{Doubt, Policy, Warning, text};
 use crate::{
     backoff::Backoff,
+    exhausted::OnExhausted,
     jitter::Jitter,
     policy::{Attempts, fit::MOST_LISTED},
     text::Decimal,
@@ -27,6 +28,7 @@ impl Policy {
         let unbounded = self.limit().is_none().then(|| OWN_FAULTS.to_string());
         doubt(Doubt::NoDeadline, "total_timeout", unbounded);
         doubt(Doubt::AttemptTimeoutNeverReached, "attempt_timeout", self.attempt_beyond_limit());
+        doubt(Doubt::NoCaller, "on_exhausted", self.nobody_waits());
         doubt(Doubt::WorstCaseDoesNotFit, "retry.max_attempts", self.worst_case());
         doubt(Doubt::FirstLossIsPoison, "retry.max_losses", losses);
         if self.retry.max_attempts != Some(1) {
@@ -38,6 +40,15 @@ impl Policy {
             }
         }
         doubts
+    }
+
+    /// A business deadline is for work that outlives its sender.
+    fn nobody_waits(&self) -> Option<String> {
+        let business = self.business_deadline.filter(|_| self.on_exhausted == OnExhausted::Caller)?;
+        Some(format!(
+            "caller, but nobody waits for work with a business_deadline of {}: write dead_letter, or discard",
+            text(business)
+        ))
     }
 
     fn total_beyond_business(&self) -> Option<String> {
