@@ -15,7 +15,9 @@ pub(crate) use client::{
 };
 pub(crate) use probe::{ProbeArgs, ProbeCommand, ProbeServeArgs};
 pub(crate) use serve::{LogFormat, ServeArgs, Synchronous};
-pub(crate) use sim::{SimArgs, SimCommand, SimCompareArgs, SimGateArgs, SimListArgs, SimRunArgs};
+pub(crate) use sim::{
+    SimArgs, SimCommand, SimCompareArgs, SimGateArgs, SimListArgs, SimPaperArgs, SimRunArgs,
+};
 
 /// Retries that know when to stop, and where the work goes then.
 ///

@@ -110,6 +110,18 @@ fn two_policies_stand_side_by_side() {
 }
 
 #[test]
+fn the_documents_numbers_are_reproduced_with_their_differences() {
+    let shown = sim(&["paper", "--trials", "20"]).done();
+    for part in ["REPORTED", "19,357", "2,033", "5.4 s", "200 clients", "every figure is reproduced"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let json = sim(&["paper", "--trials", "20", "--seed", "7", "--json"]).done();
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&json["seed"], &json["reproduced"]), (&7.into(), &true.into()));
+    assert_eq!(json["figures"][0]["difference"], "inside");
+}
+
+#[test]
 fn what_cannot_be_run_is_refused_with_the_field_and_the_way_out() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("bad.toml");

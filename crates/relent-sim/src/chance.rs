@@ -34,7 +34,6 @@ pub(crate) enum Purpose {
 
 impl Chance {
     /// The stream of that seed.
-    #[cfg(test)]
     pub(crate) const fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -83,6 +82,16 @@ impl Chance {
         // From 1 − u, which is never 0. At most 36.8 means.
         nanos(-libm::log(1.0 - self.unit()) * mean_nanos)
     }
+
+    /// Normal with mean 0 and standard deviation 1.
+    ///
+    /// # Source
+    ///
+    /// Box and Muller, "A Note on the Generation of Random Normal Deviates", 1958.
+    pub(crate) fn normal(&mut self) -> f64 {
+        let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.unit()));
+        radius * libm::cos(2.0 * std::f64::consts::PI * self.unit())
+    }
 }
 
 /// Nanoseconds as an integer; below zero is zero, and what does not fit the largest that does.
@@ -129,6 +138,10 @@ mod tests {
         assert!(seen.iter().all(|count| count.abs_diff(20_000) < 700), "{seen:?}");
         let hits = (0..count).filter(|_| chance.happens(0.2)).count();
         assert!(hits.abs_diff(20_000) < 700, "{hits}");
+        let (sum, squares) = (0..count)
+            .map(|_| chance.normal())
+            .fold((0.0, 0.0), |(sum, squares), one| (sum + one, squares + one * one));
+        assert!(sum.abs() < 1500.0 && (squares - 100_000.0).abs() < 2000.0, "{sum} {squares}");
     }
 
     #[test]

@@ -53,6 +53,7 @@ mod agenda;
 mod chance;
 pub mod gate;
 mod measure;
+pub mod paper;
 pub mod policies;
 pub mod report;
 pub mod scenario;

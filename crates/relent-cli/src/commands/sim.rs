@@ -5,6 +5,7 @@ mod choose;
 mod compare;
 mod gate;
 mod list;
+mod paper;
 mod progress;
 mod run;
 mod view;
@@ -21,5 +22,6 @@ pub(crate) async fn run(args: SimArgs) -> anyhow::Result<Exit> {
         SimCommand::Run(args) => run::run(args),
         SimCommand::Gate(args) => gate::run(args),
         SimCommand::Compare(args) => compare::run(args),
+        SimCommand::Paper(args) => paper::run(args),
     }
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use relent_sim::{
     Point, Recovery, Report, Scenario, Sums,
     gate::{Judgement, Trial},
+    paper::{Figure, Setting},
     scenario::{Relative, Side},
 };
 use serde::Serialize;
@@ -46,6 +47,25 @@ pub(super) struct CompareView<'a> {
     seed: u64,
     policies: [&'a str; 2],
     scenarios: Vec<[TrialView<'a>; 2]>,
+}
+
+/// `relent sim paper`.
+#[derive(Serialize)]
+pub(super) struct PaperView<'a> {
+    seed: i32,
+    trials: u32,
+    reproduced: bool,
+    figures: Vec<FigureView<'a>>,
+}
+
+#[derive(Serialize)]
+struct FigureView<'a> {
+    part: &'a str,
+    claim: &'a str,
+    reported: &'a str,
+    reproduced: &'a str,
+    difference: &'a str,
+    agrees: bool,
 }
 
 /// `relent sim list`.
@@ -181,6 +201,25 @@ impl<'a> CompareView<'a> {
             .map(|(scenario, first, second)| [first, second].map(|trial| TrialView::new(scenario, trial)))
             .collect();
         Self { seed, policies: [one, other], scenarios }
+    }
+}
+
+impl<'a> PaperView<'a> {
+    pub(super) fn new(setting: &Setting, parts: &'a [(&'a str, Vec<Figure>)]) -> Self {
+        let view = |part: &'a str, figure: &'a Figure| FigureView {
+            part,
+            claim: &figure.claim,
+            reported: &figure.reported,
+            reproduced: &figure.found,
+            difference: &figure.difference,
+            agrees: figure.agrees,
+        };
+        let figures: Vec<FigureView<'a>> = parts
+            .iter()
+            .flat_map(|(part, figures)| figures.iter().map(move |figure| view(part, figure)))
+            .collect();
+        let reproduced = figures.iter().all(|figure| figure.agrees);
+        Self { seed: setting.seed, trials: setting.trials, reproduced, figures }
     }
 }
 
