@@ -378,3 +378,46 @@ fn fault_after_fault_of_our_own_keeps_a_pause_and_counts_nothing() {
         assert_eq!((history.attempts, history.losses), (0, 0));
     }
 }
+
+/// Near BO-09: waits that lean on one another spread no better than waits without jitter. Of full jitter each wait is a
+/// draw of its own: neither the last wait of a call nor the same wait of the call beside it says anything about it.
+#[test]
+fn one_draw_says_nothing_about_the_next() {
+    let mut policy = Policy::live().retry;
+    policy.backoff = Backoff::Constant(Duration::from_secs(1));
+    let draw = |seed, attempts| {
+        let history = History { attempts, last_verdict: Some(failed(Cause::Error, None)), ..repeatable(seed) };
+        waited(policy.decide(&history, Timestamp::ZERO)).expect("nothing stops it").length.as_secs_f64()
+    };
+    let correlation = |other: fn(u64, u32) -> (u64, u32)| {
+        let (mut sum, calls) = (0.0, 10_000);
+        for seed in 0..calls {
+            let (seed_beside, attempts) = other(seed, 1);
+            sum += (draw(seed, 1) - 0.5) * (draw(seed_beside, attempts) - 0.5);
+        }
+        // A uniform draw's variance is a twelfth.
+        sum * 12.0 / calls as f64
+    };
+    for (what, correlation) in [
+        ("the next wait", correlation(|seed, attempts| (seed, attempts + 1))),
+        ("the wait after that", correlation(|seed, attempts| (seed, attempts + 2))),
+        ("the next seed's", correlation(|seed, attempts| (seed + 1, attempts))),
+        ("that of a seed with one bit more", correlation(|seed, attempts| (seed | 1 << 40, attempts))),
+    ] {
+        // Of ten thousand pairs that have nothing in common the standard deviation is a hundredth.
+        assert!(correlation.abs() < 0.04, "{what}: {correlation}");
+    }
+}
+
+/// Near BO-01: a call that has no limit on attempts goes on for longer than they can be counted.
+#[test]
+fn attempts_beyond_all_counting_wait_for_the_cap_and_not_for_the_base() {
+    let mut policy = Policy::live().retry;
+    (policy.max_attempts, policy.jitter) = (None, Jitter::None);
+    let mut history = History { attempts: u32::MAX - 2, ..repeatable(7) };
+    for _ in 0..5 {
+        let decided = policy.conclude(&mut history, failed(Cause::Error, None), Timestamp::ZERO);
+        assert_eq!(waited(decided).expect("nothing stops it").length, Duration::from_secs(10));
+    }
+    assert_eq!(history.attempts, u32::MAX);
+}
