@@ -386,7 +386,8 @@ fn one_draw_says_nothing_about_the_next() {
     let mut policy = Policy::live().retry;
     policy.backoff = Backoff::Constant(Duration::from_secs(1));
     let draw = |seed, attempts| {
-        let history = History { attempts, last_verdict: Some(failed(Cause::Error, None)), ..repeatable(seed) };
+        let history =
+            History { attempts, last_verdict: Some(failed(Cause::Error, None)), ..repeatable(seed) };
         waited(policy.decide(&history, Timestamp::ZERO)).expect("nothing stops it").length.as_secs_f64()
     };
     let correlation = |other: fn(u64, u32) -> (u64, u32)| {

@@ -5,7 +5,12 @@
 
 mod pass;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    panic::{self, AssertUnwindSafe},
+    sync::Arc,
+    thread,
+    time::Duration,
+};
 
 use relent_core::{
     Decision, Gate, History, Nesting, Neutral, Outcome, Refusal, StopReason, Timestamp, Verdict, Wait,
@@ -382,7 +387,12 @@ fn tell<'e, C: Clock, K>(
 ) {
     if let Some(observer) = pipeline.observer() {
         let alert = pipeline.policy().alert.as_deref();
-        observer.observe(Scene { dependency: pipeline.name(), call, at, alert }, &event());
+        let tell = || observer.observe(Scene { dependency: pipeline.name(), call, at, alert }, &event());
+        // A call that a panic drops tells of its end; another panic then would end the process.
+        match thread::panicking() {
+            false => tell(),
+            true => drop(panic::catch_unwind(AssertUnwindSafe(tell))),
+        }
     }
 }
 

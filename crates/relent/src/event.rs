@@ -29,7 +29,8 @@ use crate::{
 /// # Choosing a value
 ///
 /// It runs in the middle of calls: let it count, or pass on and return. One that blocks, blocks the call; one
-/// that panics, panics in the call.
+/// that panics, panics in the call, which gives back all that it held. (Told of the end of a call that a panic
+/// drops, it may panic once more, and is not heard.)
 ///
 /// # Examples
 ///

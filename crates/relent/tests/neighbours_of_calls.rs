@@ -10,13 +10,18 @@ use std::{
     io,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::{Pin, pin},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
     task::{Context, Poll, Waker},
     time::Duration,
 };
 
 use relent::{
-    Attempt, Backoff, BreakerPolicy, BudgetPolicy, Clock, ConcurrencyPolicy, Decision, Gates, ManualClock,
-    Neutral, Pipeline, Policy, StopReason, Timestamp, Verdict, Window, breaker::Mode, budget::SharePolicy,
+    Attempt, Backoff, BreakerPolicy, BudgetPolicy, Clock, ConcurrencyPolicy, Decision, Event, Gates,
+    ManualClock, Neutral, Observe, Pipeline, Policy, Scene, StopReason, Timestamp, Verdict, Window,
+    breaker::Mode, budget::SharePolicy,
 };
 use support::{Act, Dependency, SECOND, at_once, doubling, pipeline, plain, with_attempts};
 
@@ -199,6 +204,80 @@ fn a_probe_that_panics_gives_its_place_to_the_next() {
     }
     clock.block_on(users.run(|_| async { Ok::<_, io::Error>(()) })).unwrap();
     assert_eq!(breaker.status().mode, Mode::Closed);
+}
+
+/// Panics at the event of that number, and at every one after it.
+struct Broken(AtomicU32);
+
+impl Observe for Broken {
+    fn observe(&self, _: Scene<'_>, event: &Event<'_>) {
+        let left = self.0.load(Ordering::Relaxed);
+        self.0.store(left.saturating_sub(1), Ordering::Relaxed);
+        assert!(left > 0, "as planned, at {}", event.name());
+    }
+}
+
+#[test]
+fn an_observer_that_panics_takes_its_call_with_it_and_nothing_else() {
+    // TS-04: what listens is not what is listened to. The call that its panic drops tells of its end, where a second
+    // panic would end the process.
+    let mut ended = Vec::new();
+    for first in 0.. {
+        let clock = ManualClock::new();
+        let users = Pipeline::on(clock.clone(), whole(BudgetPolicy::default())).unwrap();
+        let watched = users.clone().observed_by(Arc::new(Broken(AtomicU32::new(first))));
+        let called = catch_unwind(AssertUnwindSafe(|| {
+            clock.block_on(
+                watched.run(|attempt| async move { if attempt.number == 1 { Err(busy()) } else { Ok(()) } }),
+            )
+        }));
+        let (calls, attempts) = (users.call_limit().unwrap(), users.attempt_limit().unwrap());
+        assert_eq!((calls.in_flight(), attempts.in_flight(), clock.sleepers()), (0, 0, 0), "event {first}");
+        ended.push(called.is_ok());
+        if called.is_ok() {
+            break;
+        }
+        clock
+            .block_on(users.run(|_| async { Ok::<_, io::Error>(()) }))
+            .expect("the next call is as good as any");
+    }
+    assert_eq!(
+        ended,
+        [false, false, false, false, false, false, false, true],
+        "seven events, and none left to fail at"
+    );
+}
+
+/// Looks at every control and moves some, at every event.
+#[derive(Default)]
+struct Meddling(OnceLock<Pipeline<ManualClock>>, AtomicU32);
+
+impl Observe for Meddling {
+    fn observe(&self, scene: Scene<'_>, _: &Event<'_>) {
+        let users = self.0.get().expect("it was given the pipeline");
+        let (calls, attempts) = (users.call_limit().unwrap(), users.attempt_limit().unwrap());
+        assert!(calls.in_flight() <= 1 && attempts.in_flight() <= 1 && calls.waiting() == 0);
+        attempts.set_limit(1 + self.1.fetch_add(1, Ordering::Relaxed) % 2).unwrap();
+        let breaker = users.breaker().unwrap();
+        assert!(breaker.counts(scene.at).calls <= 10 && breaker.status().mode == Mode::Closed);
+        assert!(breaker.close().is_none() && users.budget().unwrap().tokens_milli(scene.at).is_some());
+        assert_eq!((users.clock().now(), users.overruns().running), (scene.at, 0));
+    }
+}
+
+#[test]
+fn an_observer_may_look_at_every_control_and_move_it_at_every_event() {
+    // CB-07's kind: whoever tells of a change with a lock held waits for itself when the listener asks back.
+    let clock = ManualClock::new();
+    let meddling = Arc::new(Meddling::default());
+    let users = Pipeline::on(clock.clone(), whole(BudgetPolicy::default())).unwrap();
+    meddling.0.set(users.clone()).expect("it is the first");
+    let watched = users.observed_by(meddling.clone());
+    for _ in 0..3 {
+        let flaky = |attempt: Attempt| async move { if attempt.number == 1 { Err(busy()) } else { Ok(()) } };
+        clock.block_on(watched.run(flaky)).unwrap();
+    }
+    assert_eq!(meddling.1.load(Ordering::Relaxed), 3 * 7);
 }
 
 fn busy() -> io::Error {
