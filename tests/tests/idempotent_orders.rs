@@ -4,7 +4,8 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
-    net::SocketAddr,
+    io::Write,
+    net::{SocketAddr, TcpStream},
     sync::{
         Barrier, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -69,6 +70,28 @@ fn a_killed_server_carries_orders_out_again_where_its_route_allows_it() {
     assert!(books.outcomes.values().all(|outcome| *outcome == Outcome::Done));
     let twice = books.executions.values().filter(|count| **count > 1).count();
     assert!(twice > 0, "no order was carried out twice, so the others' tests prove nothing");
+}
+
+/// A client that hangs up as soon as it has sent does not stop its order halfway.
+#[test]
+fn an_order_whose_client_hung_up_is_carried_out_once() {
+    let Some(orders) = Orders::prepare(BINARY, Kind::Sqlite, Effect::Outside) else { return };
+    let server = orders.serve();
+    for number in 0..50 {
+        let key = format!("order-{number}");
+        let mut stream = TcpStream::connect(server.at()).expect("a connection");
+        let head = format!(
+            "POST /orders HTTP/1.1\r\nHost: orders\r\nIdempotency-Key: {key}\r\nContent-Length: 2\r\n\r\n"
+        );
+        stream.write_all(format!("{head}{{}}").as_bytes()).expect("it is sent");
+        wall::sleep(Duration::from_micros(500 * number % 5000));
+        drop(stream);
+        assert_eq!(
+            (settle(&server, &key), orders.executions().get(&key)),
+            (Outcome::Done, Some(&1)),
+            "{key}"
+        );
+    }
 }
 
 fn sixty_four_at_once(kind: Kind) {

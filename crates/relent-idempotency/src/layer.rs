@@ -111,7 +111,8 @@ impl<C: Clock> IdempotencyLayer<C> {
     ///
     /// # Cancellation safety
     ///
-    /// It does nothing but wait. A runtime that ends before leaves records of unknown outcome.
+    /// It does nothing but wait. A runtime that ends before leaves records of unknown outcome. While the store is down it
+    /// may take a minute, for so long an answer is kept for it.
     pub async fn idle(&self) {
         self.shared.live.idle().await;
     }

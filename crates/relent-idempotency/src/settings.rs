@@ -83,7 +83,7 @@ pub enum WhenLost {
 pub enum WhenDown {
     /// The request is refused with 503, and nothing is done.
     Refuse,
-    /// The handler runs without any guard: a repeat does the work again.
+    /// The handler runs without any guard: a repeat does the work again. Not where a record is there and cannot be read.
     RunUnguarded,
 }
 

@@ -11,12 +11,15 @@ mod finish;
 mod lease;
 mod life;
 mod operator;
+mod random;
 mod words;
 
 use std::{future::Future, pin::Pin, time::Duration};
 
 use async_trait::async_trait;
 use relent::{ManualClock, Timestamp};
+
+pub use random::agrees_with_memory;
 
 use crate::{Store, UnsharedMemory};
 

@@ -190,16 +190,16 @@ async fn without_a_store<S, B, R, C>(
     R: Body<Data = Bytes> + Send + 'static,
     C: Clock,
 {
-    match shared.settings.when_down {
-        WhenDown::RunUnguarded => {
-            shared.tell(Event::RanUnguarded(&claim.record));
-            super::perform::run_unguarded(inner, request, teller).await;
-        }
-        WhenDown::Refuse => {
-            let full = error.kind() == ErrorKind::Full;
-            let refusal = if full { Refusal::StoreFull } else { Refusal::StoreUnavailable };
-            drop(teller.send(Ok(Ok(shared.refuse(refusal, Some(&claim.record))))));
-        }
+    let answers_nothing =
+        matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::Unavailable | ErrorKind::Full);
+    // A record that is there and cannot be read is no reason to do its work again.
+    if answers_nothing && shared.settings.when_down == WhenDown::RunUnguarded {
+        shared.tell(Event::RanUnguarded(&claim.record));
+        super::perform::run_unguarded(inner, request, teller).await;
+    } else {
+        let full = error.kind() == ErrorKind::Full;
+        let refusal = if full { Refusal::StoreFull } else { Refusal::StoreUnavailable };
+        drop(teller.send(Ok(Ok(shared.refuse(refusal, Some(&claim.record))))));
     }
     if matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::Unavailable) {
         shared.take_back(claim).await;

@@ -51,6 +51,16 @@ async fn the_handler_runs_unguarded_where_that_was_chosen() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_spoiled_record_is_no_reason_to_run_unguarded() {
+    let (store, runs) = (Moody::new(), Runs::default());
+    let settings = Settings { when_down: WhenDown::RunUnguarded, ..Settings::default() };
+    let service = counting(&layer(store.clone(), settings), &runs, millis(1));
+    store.claims(Mood::Fails(ErrorKind::Corrupt));
+    let reply = send(&service, post("/orders", "k", "{}")).await;
+    assert_eq!((reply.refusal(), runs.get()), ((503, "store-unavailable".into()), 0));
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_answer_is_given_though_the_store_does_not_take_it_and_kept_when_it_does() {
     for mood in [Mood::Fails(ErrorKind::Unavailable), Mood::Fails(ErrorKind::Full), Mood::Hangs] {
         let (store, runs, diary) = (Moody::new(), Runs::default(), Arc::new(Diary::default()));
