@@ -30,10 +30,23 @@
 //!
 //! An error of this function becomes an answer of 500 or more; the layer then knows that nothing was done, also where
 //! the connection broke in the commit and nobody can tell: the record was in it.
+//!
+//! # For an operator
+//!
+//! What nobody knows, and, once it is known that it was not done, the way to let it be done:
+//!
+//! ```sql
+//! SELECT caller, key, to_timestamp(claimed_at / 1e9) FROM relent_idempotency
+//!     WHERE stage = 'unknown' OR (stage = 'running' AND if_lost = 'unknown' AND lease_until <= 1000000000 * extract(epoch FROM now()));
+//! DELETE FROM relent_idempotency WHERE caller = 'tenant-17' AND key = 'order-1'
+//!     AND (stage = 'unknown' OR (stage = 'running' AND lease_until <= 1000000000 * extract(epoch FROM now())));
+//! ```
 
 #![forbid(unsafe_code)]
 
 mod error;
+mod migrate;
+mod options;
 mod record;
 mod sql;
 mod store;
@@ -41,4 +54,5 @@ mod store;
 pub use deadpool_postgres;
 pub use tokio_postgres;
 
-pub use store::{Options, PostgresStore};
+pub use options::Options;
+pub use store::PostgresStore;

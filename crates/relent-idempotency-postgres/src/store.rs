@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use deadpool_postgres::{Client, Pool};
-use relent::{Clock, Invalid, Timestamp};
+use relent::{Invalid, Timestamp};
 use relent_idempotency::{
     Answer, Claim, Claimed, End, Error, ErrorKind, Finished, Lease, Record, RecordId, Resolution, Resolved,
     Row, State, Step, Store, Write,
@@ -12,53 +12,11 @@ use relent_idempotency::{
 use tokio_postgres::{Transaction, error::SqlState};
 
 use crate::{
+    Options,
     error::{pool, postgres},
     record::{Loaded, Values, nanos},
     sql::{Sql, table},
 };
-
-/// How a store uses its database.
-#[derive(Clone, Default)]
-#[non_exhaustive]
-pub struct Options {
-    /// The schema of the table. `None`, the default: the first one where the connection looks (`search_path`).
-    pub schema: Option<String>,
-    /// The most records that are kept: once there were as many newer ones, a record that is done goes, and **a late
-    /// repeat of it is carried out again**. `None`, the default: as many as live.
-    pub max_records: Option<u64>,
-    /// Where the time comes from. `None`, the default: the database, so that no machine's clock matters.
-    now: Option<Arc<dyn Fn() -> Timestamp + Send + Sync>>,
-}
-
-impl Options {
-    /// The same in that schema, which must be there.
-    #[must_use]
-    pub fn with_schema(self, schema: impl Into<String>) -> Self {
-        Self { schema: Some(schema.into()), ..self }
-    }
-
-    /// The same with a limit to the number of records.
-    #[must_use]
-    pub fn with_max_records(self, max_records: u64) -> Self {
-        Self { max_records: Some(max_records), ..self }
-    }
-
-    /// The same by another clock than the database's, for tests.
-    #[must_use]
-    pub fn with_clock(self, clock: impl Clock) -> Self {
-        Self { now: Some(Arc::new(move || clock.now())), ..self }
-    }
-}
-
-impl fmt::Debug for Options {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { schema, max_records, .. } = self;
-        f.debug_struct("Options")
-            .field("schema", schema)
-            .field("max_records", max_records)
-            .finish_non_exhaustive()
-    }
-}
 
 /// A store in PostgreSQL, for services of many processes. Clones share its pool, which may be the service's own.
 ///
@@ -67,7 +25,7 @@ impl fmt::Debug for Options {
 pub struct PostgresStore {
     pool: Pool,
     options: Options,
-    sql: Arc<Sql>,
+    pub(crate) sql: Arc<Sql>,
 }
 
 /// What to do about a record that somebody else is changing in a transaction of theirs.
@@ -102,43 +60,6 @@ impl PostgresStore {
         }
         let sql = Arc::new(Sql::on(&table(options.schema.as_deref())));
         Ok(Self { pool, options, sql })
-    }
-
-    /// The statements that make the table, for those whose migrations are a tool's.
-    pub fn schema(&self) -> &str {
-        &self.sql.schema
-    }
-
-    /// Makes the table if it is not there. Several processes may do so at once.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Unavailable`] if the database does not answer or does not let it, or if the table is of a newer
-    /// relent.
-    ///
-    /// # Cancellation safety
-    ///
-    /// One transaction.
-    pub async fn migrate(&self) -> Result<(), Error> {
-        let mut client = self.client().await?;
-        let found = client.query_one(&self.sql.version, &[]).await.map_err(postgres("read the version"))?;
-        let found: Option<String> = found.try_get(0).map_err(postgres("read the version"))?;
-        match found.as_deref() {
-            Some(VERSION) => return Ok(()),
-            Some(other) => {
-                let what = format!(
-                    "the table says \"{other}\", and this relent knows \"{VERSION}\": use a newer relent"
-                );
-                return Err(Error::new(ErrorKind::Unavailable, what));
-            }
-            None => {}
-        }
-        let transaction = client.transaction().await.map_err(postgres("make the table"))?;
-        // "If not exists" is not enough for two who make it at once.
-        let lock = "SELECT pg_advisory_xact_lock(hashtext('relent idempotency'))";
-        transaction.execute(lock, &[]).await.map_err(postgres("make the table"))?;
-        transaction.batch_execute(&self.sql.schema).await.map_err(postgres("make the table"))?;
-        transaction.commit().await.map_err(postgres("make the table"))
     }
 
     /// Ends a run inside the handler's own transaction on the same database: the record stands if and only if that
@@ -184,7 +105,7 @@ impl PostgresStore {
         if written == 1 { Ok(()) } else { Err(Error::stale()) }
     }
 
-    async fn client(&self) -> Result<Client, Error> {
+    pub(crate) async fn client(&self) -> Result<Client, Error> {
         self.pool.get().await.map_err(pool)
     }
 
@@ -353,9 +274,6 @@ impl fmt::Debug for PostgresStore {
         f.debug_struct("PostgresStore").field("options", &self.options).finish_non_exhaustive()
     }
 }
-
-/// The table's note of itself.
-const VERSION: &str = "relent idempotency, version 1";
 
 /// More than come, so that what is forgotten goes, and few enough that no claim waits for it.
 const FORGOTTEN_WITH_EACH: i64 = 2;

@@ -66,6 +66,25 @@ async fn a_store_whose_table_is_missing_or_whose_server_is_gone_says_so() {
 }
 
 #[tokio::test]
+async fn a_connection_that_died_is_replaced() {
+    let Some(schema) = Schema::new().await else { return };
+    assert!(matches!(schema.store.claim(&claim("order-1", 1)).await.unwrap(), Claimed::Mine(_)));
+    let beside = common::connect().await.unwrap();
+    let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1";
+    assert!(beside.execute(sql, &[&schema.name]).await.unwrap() > 0);
+    let mut failures = 0;
+    let claimed = loop {
+        match schema.store.claim(&claim("order-2", 2)).await {
+            Ok(claimed) => break claimed,
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}"),
+        }
+        failures += 1;
+        assert!(failures <= 2, "the dead connection is asked again and again");
+    };
+    assert!(matches!(claimed, Claimed::Mine(_)));
+}
+
+#[tokio::test]
 async fn a_schema_may_have_any_name() {
     let Some(schema) = Schema::new().await else { return };
     let odd = format!("{} \"odd\"; 'DROP", schema.name);
@@ -96,6 +115,36 @@ async fn time_is_the_databases_unless_told_otherwise() {
         .unwrap()
         .get(0);
     assert!((0.0..60.0).contains(&age), "{age}");
+}
+
+/// The statements of the crate's front page, in a schema.
+fn operators_sql(schema: &str) -> (String, String) {
+    let page = include_str!("../src/lib.rs");
+    let sql: String = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("//! "))
+        .skip_while(|line| *line != "```sql")
+        .skip(1)
+        .take_while(|line| *line != "```")
+        .collect();
+    let sql = sql.replace("relent_idempotency", &format!("{schema}.relent_idempotency"));
+    let (list, free) = sql.split_once(';').expect("two statements");
+    (list.to_owned(), free.trim_end_matches(';').to_owned())
+}
+
+#[tokio::test]
+async fn the_operators_statements_find_and_free_what_nobody_knows() {
+    let Some(schema) = Schema::new().await else { return };
+    let Claimed::Mine(lease) = schema.store.claim(&claim("order-1", 1)).await.unwrap() else { panic!("new") };
+    assert!(matches!(schema.store.claim(&claim("order-2", 2)).await.unwrap(), Claimed::Mine(_)));
+    assert_eq!(schema.store.finish(&lease, End::Unknown).await.unwrap(), Finished::Done);
+    let (list, free) = operators_sql(&schema.name);
+    let client = schema.pool.get().await.unwrap();
+    let listed: Vec<String> = client.query(&list, &[]).await.unwrap().iter().map(|row| row.get(1)).collect();
+    assert_eq!(listed, ["order-1"]);
+    assert_eq!(client.execute(&free, &[]).await.unwrap(), 1);
+    assert!(matches!(schema.store.claim(&claim("order-1", 3)).await.unwrap(), Claimed::Mine(_)));
+    assert_eq!(client.execute(&free, &[]).await.unwrap(), 0, "not what runs");
 }
 
 #[tokio::test]

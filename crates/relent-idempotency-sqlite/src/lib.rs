@@ -44,6 +44,17 @@
 //! #     }
 //! # }
 //! ```
+//!
+//! # For an operator
+//!
+//! What nobody knows, and, once it is known that it was not done, the way to let it be done:
+//!
+//! ```sql
+//! SELECT caller, key, datetime(claimed_at / 1000000000, 'unixepoch') FROM relent_idempotency
+//!     WHERE stage = 'unknown' OR (stage = 'running' AND if_lost = 'unknown' AND lease_until <= 1000000000 * unixepoch());
+//! DELETE FROM relent_idempotency WHERE caller = 'tenant-17' AND key = 'order-1'
+//!     AND (stage = 'unknown' OR (stage = 'running' AND lease_until <= 1000000000 * unixepoch()));
+//! ```
 
 #![forbid(unsafe_code)]
 
@@ -54,4 +65,5 @@ mod thread;
 
 pub use rusqlite;
 
-pub use store::{Options, SqliteStore, TransactError};
+pub use error::TransactError;
+pub use store::{Options, SqliteStore};

@@ -18,7 +18,7 @@ use rusqlite::Connection;
 use tokio::sync::mpsc;
 
 use crate::{
-    error::sqlite,
+    error::{TransactError, sqlite},
     record,
     thread::{self, Failed, QUEUE, Writer},
 };
@@ -56,33 +56,6 @@ struct Inner {
     now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     options: Options,
     path: PathBuf,
-}
-
-/// Why a transaction with a record did not come to be. Nothing of it was written.
-#[derive(Debug)]
-pub enum TransactError<E> {
-    /// The store failed, or the lease is lost.
-    Store(Error),
-    /// The work failed.
-    Work(E),
-}
-
-impl<E: fmt::Display> fmt::Display for TransactError<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Store(error) => write!(f, "{error}"),
-            Self::Work(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-impl<E: std::error::Error + 'static> std::error::Error for TransactError<E> {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Store(error) => Some(error),
-            Self::Work(error) => Some(error),
-        }
-    }
 }
 
 impl SqliteStore {
@@ -283,12 +256,6 @@ const VERSION: i64 = 1;
 impl Inner {
     fn writer(&self) -> Result<&Writer, Error> {
         self.writer.as_ref().ok_or_else(|| Error::new(ErrorKind::Unavailable, "the store is closed"))
-    }
-}
-
-impl<E> From<Error> for TransactError<E> {
-    fn from(error: Error) -> Self {
-        Self::Store(error)
     }
 }
 

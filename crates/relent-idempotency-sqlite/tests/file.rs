@@ -61,6 +61,36 @@ fn a_file_that_cannot_be_opened_is_named() {
     assert_eq!(SqliteStore::open(&text, Options::default()).unwrap_err().kind(), ErrorKind::Corrupt);
 }
 
+/// The statements of a crate's front page.
+fn operators_sql() -> (String, String) {
+    let page = include_str!("../src/lib.rs");
+    let sql: String = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("//! "))
+        .skip_while(|line| *line != "```sql")
+        .skip(1)
+        .take_while(|line| *line != "```")
+        .collect();
+    let (list, free) = sql.split_once(';').expect("two statements");
+    (list.to_owned(), free.trim_end_matches(';').to_owned())
+}
+
+#[tokio::test]
+async fn the_operators_statements_find_and_free_what_nobody_knows() {
+    let file = File::new().await;
+    let lease = take(&file.store, "order-1", 1).await;
+    take(&file.store, "order-2", 2).await;
+    assert_eq!(file.store.finish(&lease, End::Unknown).await.unwrap(), Finished::Done);
+    let (list, free) = operators_sql();
+    let beside = file.beside();
+    let listed: Vec<String> =
+        beside.prepare(&list).unwrap().query_map([], |row| row.get(1)).unwrap().map(Result::unwrap).collect();
+    assert_eq!(listed, ["order-1"]);
+    assert_eq!(beside.execute(&free, []).unwrap(), 1);
+    take(&file.store, "order-1", 3).await;
+    assert_eq!(beside.execute(&free, []).unwrap(), 0, "not what runs");
+}
+
 #[tokio::test]
 async fn a_spoiled_record_is_an_error_and_never_a_second_run() {
     let file = File::new().await;

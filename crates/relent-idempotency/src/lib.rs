@@ -61,6 +61,12 @@
 //!
 //! The decisions are pure functions of [`Row`], the same for every store.
 //!
+//! # For an operator
+//!
+//! What nobody knows is a list, not a log line: [`Store::unknown`] names the records, the longest known first. Look up
+//! what became of each, then say so: [`Resolution::Answer`] is what repeats are answered from now on,
+//! [`Resolution::RunAgain`] frees the key. The stores' front pages have the same as SQL.
+//!
 //! # Sizes and times
 //!
 //! All in [`Settings`]: a request of 1 MiB is read whole before the handler runs, an answer of 256 KiB is kept, headers

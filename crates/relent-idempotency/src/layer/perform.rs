@@ -2,6 +2,7 @@
 
 use std::{
     any::Any,
+    collections::VecDeque,
     future::{Future, poll_fn},
     panic::{AssertUnwindSafe, catch_unwind},
     pin::pin,
@@ -23,6 +24,7 @@ use super::{
 use crate::{
     Answer, Asked, End, Ended, ErrorKind, Event, Finished, Lease, NoEffect, RequestBody, ResponseBody, Run,
     WhenLost,
+    answer::head_size,
     body::{Collected, collect},
     run::Lost,
 };
@@ -107,26 +109,34 @@ pub(super) async fn run<S, B, R, C>(
     let (run, lost) = Run::new(Arc::clone(&lease));
     request.extensions_mut().insert(run);
     let renewing = Renewing(tokio::spawn(renew(Arc::clone(shared), Arc::clone(&lease), lost)));
-    let limit = shared.settings.max_answer;
-    let kept = &shared.settings.kept;
-    let handling = async {
-        let response = match inner.call(request).await {
-            Ok(response) => response,
-            Err(failed) => return Ending::Failed(failed),
-        };
-        let (parts, body) = response.into_parts();
-        let head = crate::answer::head_size(&kept.of(&parts.headers));
-        // A head that is too large leaves no room even for an empty body.
-        let collected = match limit.checked_sub(head) {
-            Some(left) => collect(body, left).await,
-            None => Collected::TooLarge(Default::default(), Box::pin(body)),
-        };
-        Ending::Response(parts, collected)
-    };
-    let ending = catch(handling).await.unwrap_or_else(Ending::Panic);
+    let ending = catch(handle(shared, inner, request)).await.unwrap_or_else(Ending::Panic);
     let end = end_of(shared, &ending);
     record(shared, &lease, end, began, || drop(teller.send(told(ending)))).await;
     drop((renewing, running));
+}
+
+/// Calls the handler and reads its answer, as far as it would be kept.
+async fn handle<S, B, R, C>(
+    shared: &Shared<C>,
+    inner: Inner<S>,
+    request: Request<RequestBody<B>>,
+) -> Ending<R, S::Error>
+where
+    S: Service<Request<RequestBody<B>>, Response = Response<R>> + Clone,
+    R: Body<Data = Bytes>,
+{
+    let response = match inner.call(request).await {
+        Ok(response) => response,
+        Err(failed) => return Ending::Failed(failed),
+    };
+    let (parts, body) = response.into_parts();
+    let head = head_size(&shared.settings.kept.of(&parts.headers));
+    // A head that is too large leaves no room even for an empty body.
+    let collected = match shared.settings.max_answer.checked_sub(head) {
+        Some(left) => collect(body, left).await,
+        None => Collected::TooLarge(VecDeque::new(), Box::pin(body)),
+    };
+    Ending::Response(parts, collected)
 }
 
 /// Runs the handler without any guard.
