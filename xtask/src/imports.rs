@@ -9,7 +9,11 @@ const TABLE: &[Row] = &[
     ("relent-core", &[], &["serde"]),
     // loom under `cfg(loom)` alone
     ("relent", &["relent-core"], &["loom", "opentelemetry", "pin-project-lite", "tokio", "tracing"]),
-    ("relent-tower", &["relent"], &["h2", "http", "httpdate", "hyper", "hyper-util"]),
+    (
+        "relent-tower",
+        &["relent"],
+        &["bytes", "h2", "http", "http-body", "httpdate", "hyper", "hyper-util", "uuid"],
+    ),
     (
         "relent-idempotency",
         &["relent"],
