@@ -4,6 +4,7 @@ mod bench;
 mod cases;
 mod examples;
 mod features;
+mod fuzz;
 mod imports;
 mod loom;
 mod metadata;
@@ -22,13 +23,15 @@ fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let done = match args.as_slice() {
-        ["ci"] => lint().and_then(|()| test::run(&[])),
+        ["ci"] => lint().and_then(|()| fuzz::briefly()).and_then(|()| test::run(&[])),
         ["lint"] => lint(),
         ["test", rest @ ..] => test::run(rest),
         ["tidy"] => tidy::run(),
         ["tables"] => tables(),
         ["bench", rest @ ..] => bench::run(rest),
         ["soak", rest @ ..] => bench::soak(rest),
+        ["fuzz", "briefly"] => fuzz::briefly(),
+        ["fuzz", rest @ ..] => fuzz::run(rest),
         ["loom"] => loom::run(),
         ["examples"] => examples(),
         ["features"] => features::run(),
@@ -81,7 +84,7 @@ fn tables() -> Result<(), String> {
 const HELP: &str = "\
 cargo xtask COMMAND
 
-  ci               `lint`, then `test`: what must hold before something lands
+  ci               `lint`, a brief `fuzz`, `test`: what must hold before something lands
   lint             format, house rules, lints, each feature alone, packages, docs
   test [FILTER]    every test of the workspace, doc tests and examples included; ends with `N passed, N failed, N skipped`
   tidy             the import table, and house rules that a compiler does not know
@@ -89,6 +92,8 @@ cargo xtask COMMAND
   bench NAME       `accept`: durable 201s a second; `ledger`: the store alone; `deliver`: deliveries a second;
                    `breaker`, `budget`, `limits`: what each costs a call, beside its peers;
                    `sim`: simulated attempts a second, beside a bare event loop
+  fuzz [SECONDS [TARGET]]
+                   every parser of a header, each for that long (10); needs a C++ compiler
   soak MINUTES     the kill loop, for as long as you like
   loom             every interleaving of the controls' atomics
   examples         runs every example with the features that it asks for and no others

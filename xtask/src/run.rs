@@ -74,7 +74,7 @@ pub(crate) fn root() -> PathBuf {
 /// Every Rust file of the project, with its path from the root.
 pub(crate) fn rust_files() -> Result<Vec<(String, String)>, String> {
     let mut files = Vec::new();
-    for folder in ["crates", "tests", "xtask", "examples"] {
+    for folder in ["crates", "tests", "xtask", "examples", "fuzz"] {
         let folder = root().join(folder);
         if folder.is_dir() {
             walk(&folder, &mut files).map_err(|error| format!("{}: {error}", folder.display()))?;
