@@ -214,12 +214,16 @@ impl Classification {
 
     /// What an observation means: by the first matching route's rules, else the policy's, else the table.
     pub fn answer(&self, observed: Observed, route: Route<'_>) -> Answer {
+        self.rule(observed, route).unwrap_or_else(|| self.table.answer(observed))
+    }
+
+    /// What the rules of the route or of the policy say of an observation, if one of them does.
+    pub fn rule(&self, observed: Observed, route: Route<'_>) -> Option<Answer> {
         self.routes
             .iter()
             .filter(|rule| rule.matches(route))
             .find_map(|rule| rule.rules.answer(observed))
             .or_else(|| self.rules.answer(observed))
-            .unwrap_or_else(|| self.table.answer(observed))
     }
 
     /// The verdict on an observation. Two are never a matter of rules: a lost attempt, whose end nobody saw, and

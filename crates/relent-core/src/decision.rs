@@ -204,6 +204,8 @@ pub enum StopReason {
     Ambiguous,
     /// An outer pipeline already retries the same dependency.
     Nested,
+    /// What was sent cannot be sent again: the body of the request is gone.
+    NotReplayable,
     /// A gate refused.
     Refused(Gate),
     /// Workers died on it too often.
@@ -226,6 +228,7 @@ impl StopReason {
         Self::ServerWaitTooLong,
         Self::Ambiguous,
         Self::Nested,
+        Self::NotReplayable,
         Self::Refused(Gate::Concurrency),
         Self::Refused(Gate::Rate),
         Self::Refused(Gate::Breaker),
@@ -251,6 +254,7 @@ impl StopReason {
             Self::ServerWaitTooLong => "server_wait_too_long",
             Self::Ambiguous => "ambiguous",
             Self::Nested => "nested",
+            Self::NotReplayable => "not_replayable",
             Self::Refused(Gate::Concurrency) => "refused_concurrency",
             Self::Refused(Gate::Rate) => "refused_rate",
             Self::Refused(Gate::Breaker) => "refused_breaker",

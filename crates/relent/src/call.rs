@@ -18,6 +18,7 @@ use relent_core::{
 
 pub(crate) use self::pass::Begun;
 use crate::{
+    ambient,
     calls::{Calls, Routed},
     classify::{Classifier, Rulebook},
     clock::Clock,
@@ -118,6 +119,14 @@ pub struct Call<P: Reach, R = ()> {
     refusal: Option<Refusal>,
     /// When the last attempt was concluded or refused.
     ended: Timestamp,
+    repeatable: Repeatable,
+}
+
+/// Whether what the call does could be done again.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Repeatable {
+    Yes,
+    No,
 }
 
 impl<P: Reach, R> Call<P, R> {
@@ -134,7 +143,8 @@ impl<P: Reach, R> Call<P, R> {
         pipeline.policy().classify.terms(route.route()).apply(idempotency, &mut history);
         let (nesting, around) = nesting::here(pipeline.identity());
         history.nesting = nesting;
-        tell(pipeline, seed, now, || Event::CallBegan { nesting });
+        let around = ambient::bound(&mut history, around, pipeline.clock(), now);
+        tell(pipeline, seed, now, || Event::CallBegan { nesting: history.nesting });
         let held = Held::begin(pipeline.controls(), now);
         Self {
             via,
@@ -151,6 +161,7 @@ impl<P: Reach, R> Call<P, R> {
             stopped: None,
             refusal: None,
             ended: now,
+            repeatable: Repeatable::Yes,
         }
     }
 
@@ -220,6 +231,9 @@ impl<P: Reach, R> Call<P, R> {
         }
         match self.via.pipeline().policy().retry.conclude(&mut self.history, verdict, now) {
             Decision::Stop(reason) => self.stop(reason, now),
+            Decision::Retry(_) if self.repeatable == Repeatable::No => {
+                self.stop(StopReason::NotReplayable, now)
+            }
             Decision::Retry(wait) => self.plan(wait, verdict, now),
         }
     }
@@ -269,6 +283,12 @@ impl<P: Reach, R> Call<P, R> {
             _ => self.pipeline().policy().retry.max_attempts,
         };
         Frame::new(self.pipeline().identity(), own, self.around)
+    }
+
+    /// What the call does cannot be done again: where the policy would, it stops with
+    /// [`NotReplayable`](StopReason::NotReplayable). To be said before an attempt is concluded.
+    pub fn forbid_retries(&mut self) {
+        self.repeatable = Repeatable::No;
     }
 
     /// The decision state: all that the policy knows of this call.

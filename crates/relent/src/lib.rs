@@ -105,6 +105,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod ambient;
 mod blocking;
 mod call;
 mod calls;
@@ -128,6 +129,7 @@ mod sync;
 pub use relent_core;
 pub use relent_core::*;
 
+pub use ambient::{Ambient, InAmbient};
 pub use call::{Attempt, Call};
 pub use calls::{Calls, Routed};
 pub use classify::{ByError, Classifier, Classify, Observing, Rulebook, Sighting, With, io_error_class};

@@ -1,6 +1,9 @@
 //! What a call does at each attempt.
 
-use std::future::Future;
+use std::{
+    future::Future,
+    task::{Context, Poll},
+};
 
 use crate::{call::Attempt, overrun::Work};
 
@@ -50,6 +53,28 @@ pub trait Operation {
     /// `work` is for what does not end when the future is dropped: see
     /// [`Calls::run_with_work`](crate::Calls::run_with_work). Who leaves it alone pays nothing for it.
     fn begin(&mut self, attempt: Attempt, work: impl FnOnce() -> Work) -> Self::Future;
+
+    /// Whether it could be done again. Asked when an attempt has ended; if not, and the policy would, the call
+    /// stops with [`NotReplayable`](relent_core::StopReason::NotReplayable). Unless implemented, it could.
+    #[inline]
+    fn can_repeat(&self) -> bool {
+        true
+    }
+
+    /// Takes a value that another attempt follows. Unless implemented, it is dropped.
+    #[inline]
+    fn discard(&mut self, value: Self::Value) {
+        drop(value);
+    }
+
+    /// Goes on putting away what was discarded, such as reading a response to its end so that its connection can
+    /// serve again. Polled at once and then while the call waits for its next attempt, which does not wait for
+    /// it: what is left by then is for [`Operation::begin`] to drop.
+    #[inline]
+    fn poll_discarded(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let _ = cx;
+        Poll::Ready(())
+    }
 }
 
 impl<Op, Fut, T, E> Operation for Op

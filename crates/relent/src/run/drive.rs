@@ -12,7 +12,7 @@ use std::{
 };
 
 use pin_project_lite::pin_project;
-use relent_core::{StopReason, Timestamp};
+use relent_core::{Decision, StopReason, Timestamp};
 
 use super::{Ending, LastError};
 use crate::{
@@ -102,9 +102,20 @@ where
             let result = ready!(self.as_mut().poll_attempt(attempt, cx));
             let this = self.as_mut().project();
             let Some(call) = this.call else { unreachable!("an attempt belongs to a call") };
+            if !this.operation.can_repeat() {
+                call.forbid_retries();
+            }
             let decision = match &result {
                 Some(result) => call.conclude(result),
                 None => call.time_out::<Op::Value, Op::Error>(),
+            };
+            let result = match (decision, result) {
+                (Decision::Retry(_), Some(Ok(value))) => {
+                    this.operation.discard(value);
+                    let _goes_on_meanwhile = this.operation.poll_discarded(cx);
+                    None
+                }
+                (_, result) => result,
             };
             match this.last.after(decision, result) {
                 ControlFlow::Break(ending) => {
@@ -137,11 +148,13 @@ where
             },
             (Step::Queue, Some(call)) => return call.poll_queue(this.timer, cx).map_ok(Some),
             (Step::Wait(until), Some(call)) => {
+                let _need_not_end = this.operation.poll_discarded(cx);
                 ready!(this.timer.as_mut().poll_until(call.pipeline().clock(), until, cx));
                 let now = call.pipeline().clock().now();
                 (call, now)
             }
             (Step::Yield, Some(call)) => {
+                let _need_not_end = this.operation.poll_discarded(cx);
                 let now = call.pipeline().clock().now();
                 (call, now)
             }
