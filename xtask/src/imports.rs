@@ -12,7 +12,19 @@ const TABLE: &[Row] = &[
     (
         "relent-tower",
         &["relent"],
-        &["bytes", "h2", "http", "http-body", "httpdate", "hyper", "hyper-util", "uuid"],
+        &[
+            "bytes",
+            "h2",
+            "http",
+            "http-body",
+            "httpdate",
+            "hyper",
+            "hyper-util",
+            "pin-project-lite",
+            "tower-layer",
+            "tower-service",
+            "uuid",
+        ],
     ),
     (
         "relent-idempotency",

@@ -1,16 +1,97 @@
 //! Safe retries for HTTP as a tower layer, kept apart from `relent` so that the versions of `http` and `tower`
 //! bind nobody who does not use them.
 //!
-//! [`http::classify`] and [`http::failure`] put what was seen into the words of the core; [`http::hints`] reads
-//! how long a server asks to be left alone; [`Replay`] is what may be sent again. Nothing here opens a
-//! connection or reads a clock.
+//! # A client
+//!
+//! [`PipelineLayer`] puts any service of HTTP requests under a pipeline's policy: hyper-util's client, a stack of
+//! tower's, a service of your own. Its future has a name and is in no box.
+//!
+//! ```
+//! use bytes::Bytes;
+//! use http::Request;
+//! use http_body_util::Full;
+//! use hyper_util::{client::legacy::{Client, connect::HttpConnector}, rt::TokioExecutor};
+//! use relent::{Pipeline, Policy};
+//! use relent_tower::PipelineLayer;
+//! use tower::{Service, ServiceExt, layer::Layer};
+//!
+//! # async fn fetch() -> Result<(), Box<dyn std::error::Error>> {
+//! let http: Client<HttpConnector, Full<Bytes>> =
+//!     Client::builder(TokioExecutor::new()).retry_canceled_requests(false).build_http();
+//! let stock = PipelineLayer::new(Pipeline::new(Policy::live())?.named("stock"))?;
+//!
+//! let request = Request::get("http://stock.example/apples").body(Full::default())?;
+//! let response = stock.layer(http).ready().await?.call(request).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! What a request may have done decides whether it is sent again:
+//!
+//! | the attempt | GET, HEAD, OPTIONS, TRACE, PUT, DELETE | POST, PATCH | with an idempotency key |
+//! |---|---|---|---|
+//! | was not sent: refused or no connection, closed unused | again | again | again |
+//! | was refused before it was processed (`REFUSED_STREAM`, `GOAWAY`) | again | again | again |
+//! | may have been processed: a reset, a time-out | again | no: [`Ambiguous`] | again, same key |
+//! | was answered "not now": 408, 429, 502, 503, 504 | again | no: a status proves nothing | again, same key |
+//! | was answered anything else | no | no | no |
+//!
+//! "Again" is after a wait with jitter, above what the server asks for ([`http::hints`]), within the deadline and
+//! the retry budget, and not more often than the policy says. The table of statuses is the policy's; its routes
+//! can say otherwise (a 404 right after a write, a 409 while the first attempt runs, a `POST` that only searches,
+//! a `GET` too dear to repeat), and so can the caller of one request, by [`CallTerms`].
+//!
+//! When retries end on a response, the caller gets that response; [`report`] tells why they ended and how many
+//! attempts there were. An [`Error`] has the client's last error, and the same report.
+//!
+//! Bodies are sent whole or not at all: see [`Replay`] and [`ReplayBody`]. A response that another attempt follows
+//! is read to its end, up to 64 KiB, while the call waits, so that its connection can serve again; a longer one is
+//! dropped. Nothing is repeated once a response was given to the caller.
+//!
+//! # What retries beneath
+//!
+//! Two layers that each make three attempts make nine. hyper-util's client sends again by itself what a closing
+//! connection gave back unwritten, for ever if need be; it never repeats what was sent, but it does it without
+//! regard to any policy, so say `retry_canceled_requests(false)` when you build it, as above. (Whether a client
+//! that is built already does so cannot be known.) Of other retries in a stack, keep one.
+//!
+//! # A server
+//!
+//! [`DeadlineLayer`] reads how long its caller waits and which attempt this is, refuses what is too late with a
+//! 504, and bounds every pipeline that is called to work out the answer. The other half of a safe command,
+//! `Idempotency-Key` on the server's side, is the crate `relent-idempotency`.
+//!
+//! # Features
+//!
+//! - `hyper`, `h2`: tell the errors of hyper, of hyper-util's client and of HTTP/2 apart. Without them only I/O
+//!   errors are understood, and what cannot be understood is not repeated.
+//!
+//! [`Ambiguous`]: relent::StopReason::Ambiguous
 
 #![forbid(unsafe_code)]
 
+mod classifier;
+mod drain;
+mod exchange;
+mod fault;
+mod future;
 pub mod http;
+mod layer;
+mod patience;
 mod replay;
+mod server;
+mod service;
+mod settings;
+mod terms;
 
+pub use classifier::HttpClassifier;
+pub use fault::{Error, Fault};
+pub use future::{PipelineFuture, report};
+pub use layer::PipelineLayer;
 pub use replay::{Replay, ReplayBody, ReplayError};
+pub use server::{DeadlineFuture, DeadlineLayer, DeadlineService, Incoming};
+pub use service::PipelineService;
+pub use terms::CallTerms;
 
 /// Any error: what tower's own layers make of theirs.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;

@@ -90,9 +90,12 @@ impl Body for Tap {
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.0.lock().unwrap().hint.clone()
+        self.0.lock().unwrap().hint
     }
 }
+
+/// One frame of a body, or why there is none.
+type Polled<B> = Result<Frame<<B as Body>::Data>, <B as Body>::Error>;
 
 /// How often a body's reader was woken.
 #[derive(Default)]
@@ -104,7 +107,7 @@ impl Wake for Woken {
     }
 }
 
-fn poll<B: Body + Unpin>(body: &mut B, woken: &Arc<Woken>) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+fn poll<B: Body + Unpin>(body: &mut B, woken: &Arc<Woken>) -> Poll<Option<Polled<B>>> {
     Pin::new(body).poll_frame(&mut Context::from_waker(&Waker::from(Arc::clone(woken))))
 }
 

@@ -50,7 +50,7 @@ fn the_callers_deadline_counts_where_it_is_sooner() {
 fn of_nested_deadlines_and_a_calls_own_the_earliest_counts() {
     let clock = ManualClock::new();
     let stock = Pipeline::on(clock.clone(), policy()).unwrap();
-    let until = |seconds: u64| Ambient::on(clock.clone()).until(clock.now().after(SECOND * seconds as u32));
+    let until = |seconds: u32| Ambient::on(clock.clone()).until(clock.now().after(seconds * SECOND));
     for (outer, inner, own, earliest) in [(3, 9, 9, 3), (9, 3, 9, 3), (9, 9, 3, 3)] {
         let began = clock.now();
         let (outer, inner) = (until(outer), until(inner));

@@ -75,7 +75,7 @@ impl<B: Body> Reader<B> {
             limit,
             stream: Stream::Here(Box::pin(body)),
             let_go: None,
-            hint: hint.clone(),
+            hint,
             waiting: Vec::new(),
         };
         Self { tape: Arc::new(Mutex::new(tape)), at: 0, hint }
@@ -83,7 +83,7 @@ impl<B: Body> Reader<B> {
 
     /// The stream from its beginning, unless some of it was let go or will never come.
     pub(super) fn rewound(&self) -> Option<Self> {
-        let hint = Some(self.lock()).filter(|tape| tape.is_whole())?.hint.clone();
+        let hint = Some(self.lock()).filter(|tape| tape.is_whole())?.hint;
         Some(Self { tape: Arc::clone(&self.tape), at: 0, hint })
     }
 
@@ -102,7 +102,7 @@ impl<B: Body> Reader<B> {
     }
 
     pub(super) fn size_hint(&self) -> SizeHint {
-        self.hint.clone()
+        self.hint
     }
 
     /// # Cancellation safety

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "no test uses all of it")]
 
+pub(crate) mod inner;
+
 use std::{
     future::Future,
     net::{Ipv4Addr, SocketAddr},

@@ -1,0 +1,166 @@
+//! What a call does at each attempt: the request once more, sent by a service that is ready for it.
+
+use std::{
+    future::Future,
+    mem,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use http::{Request, Response, request};
+use http_body::Body;
+use pin_project_lite::pin_project;
+use relent::{Attempt, Operation, Work};
+use tower_service::Service;
+
+use crate::{BoxError, drain::Drain, fault::Fault, http::deadline, replay::Replay, settings::Settings};
+
+/// A request and the service that sends it, for as long as the call lasts.
+pub(crate) struct Exchange<S, B, ResB> {
+    /// The one that was polled before the call: the first attempt calls it, later ones call clones of it.
+    service: S,
+    first: First,
+    /// The request as every attempt sends it. `None`: the only attempt that there can be has taken it.
+    template: Option<Template<B>>,
+    settings: Arc<Settings>,
+    leftover: Option<Drain<ResB>>,
+}
+
+/// How the service stands when the first attempt begins.
+enum First {
+    Ready,
+    /// It said that it never will be.
+    Failed(Fault),
+    Over,
+}
+
+struct Template<B> {
+    head: request::Parts,
+    body: B,
+}
+
+impl<S, B, ResB> Exchange<S, B, ResB> {
+    pub(crate) fn new(
+        service: S,
+        failed: Option<Fault>,
+        request: Request<B>,
+        settings: Arc<Settings>,
+    ) -> Self {
+        let (head, body) = request.into_parts();
+        let template = Some(Template { head, body });
+        let first = failed.map_or(First::Ready, First::Failed);
+        Self { service, first, template, settings, leftover: None }
+    }
+}
+
+impl<B: Replay> Template<B> {
+    /// What belongs to one attempt, written into the template: its copies have it too.
+    fn stamp(&mut self, settings: &Settings, attempt: Attempt) {
+        let headers = &mut self.head.headers;
+        if settings.attempt_header {
+            headers.insert(deadline::ATTEMPT, deadline::attempt_value(attempt.number));
+        }
+        if let Some((header, margin)) = &settings.time_left {
+            header.write_to(headers, attempt.allowed().saturating_sub(*margin));
+        }
+    }
+
+    fn copy(&self) -> Option<Request<B>> {
+        Some(Request::from_parts(self.head.clone(), self.body.replay()?))
+    }
+
+    fn into_request(self) -> Request<B> {
+        Request::from_parts(self.head, self.body)
+    }
+}
+
+impl<S, B, ResB> Operation for Exchange<S, B, ResB>
+where
+    S: Service<Request<B>, Response = Response<ResB>> + Clone,
+    S::Error: Into<BoxError>,
+    B: Replay,
+    ResB: Body,
+{
+    type Value = Response<ResB>;
+    type Error = Fault;
+    type Future = Exchanging<S, B>;
+
+    fn begin(&mut self, attempt: Attempt, _: impl FnOnce() -> Work) -> Self::Future {
+        self.leftover = None;
+        let request = self.template.take().map(|mut template| {
+            template.stamp(&self.settings, attempt);
+            match template.copy() {
+                Some(copy) => {
+                    self.template = Some(template);
+                    copy
+                }
+                None => template.into_request(),
+            }
+        });
+        let Some(request) = request else {
+            unreachable!("no attempt follows one that could not be repeated")
+        };
+        match mem::replace(&mut self.first, First::Over) {
+            First::Ready => Exchanging::Sent { future: self.service.call(request) },
+            First::Failed(fault) => Exchanging::Failed { fault: Some(fault) },
+            First::Over => Exchanging::Waiting { service: self.service.clone(), request: Some(request) },
+        }
+    }
+
+    fn can_repeat(&self) -> bool {
+        self.template.as_ref().is_some_and(|template| template.body.is_replayable())
+    }
+
+    fn discard(&mut self, response: Response<ResB>) {
+        self.leftover = Drain::of(response.into_body());
+    }
+
+    fn poll_discarded(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if let Some(leftover) = &mut self.leftover {
+            ready!(leftover.poll(cx));
+            self.leftover = None;
+        }
+        Poll::Ready(())
+    }
+}
+
+pin_project! {
+    /// One attempt: the service gets ready, and the very same one is called.
+    #[project = ExchangingStep]
+    pub(crate) enum Exchanging<S: Service<Request<B>>, B> {
+        Waiting { service: S, request: Option<Request<B>> },
+        Sent { #[pin] future: S::Future },
+        Failed { fault: Option<Fault> },
+    }
+}
+
+impl<S, B, ResB> Future for Exchanging<S, B>
+where
+    S: Service<Request<B>, Response = Response<ResB>>,
+    S::Error: Into<BoxError>,
+{
+    type Output = Result<Response<ResB>, Fault>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        loop {
+            let future = match self.as_mut().project() {
+                ExchangingStep::Sent { future } => return future.poll(cx).map_err(Fault::of),
+                ExchangingStep::Failed { fault } => match fault.take() {
+                    Some(fault) => return Poll::Ready(Err(fault)),
+                    None => unreachable!("an attempt fails once"),
+                },
+                ExchangingStep::Waiting { service, request } => {
+                    if let Err(error) = ready!(service.poll_ready(cx)) {
+                        return Poll::Ready(Err(Fault::of(error)));
+                    }
+                    match request.take() {
+                        Some(request) => service.call(request),
+                        None => unreachable!("a request is sent once"),
+                    }
+                }
+            };
+            self.set(Self::Sent { future });
+        }
+    }
+}

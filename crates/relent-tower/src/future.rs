@@ -1,0 +1,114 @@
+//! The future of a call, which has a name and is in no box.
+
+use std::{
+    fmt,
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use http::{Request, Response};
+use http_body::Body;
+use pin_project_lite::pin_project;
+use relent::{Calls, Clock, Pipeline, Report, RunWithReport, StopReason, TokioClock};
+use tower_service::Service;
+
+use crate::{
+    BoxError, Error, HttpClassifier, Replay, exchange::Exchange, service::RequestRoute, settings::Reports,
+};
+
+type Run<S, B, ResB, C> = RunWithReport<Pipeline<C, HttpClassifier>, RequestRoute, Exchange<S, B, ResB>>;
+
+pin_project! {
+    /// The future of [`PipelineService`](crate::PipelineService): the last response, with a report where there is
+    /// something to tell; or the last error.
+    ///
+    /// # Cancellation safety
+    ///
+    /// Dropping it drops the attempt in flight, or ends the wait; nothing goes on and nothing is counted.
+    #[must_use = "a request is sent only while this is polled"]
+    pub struct PipelineFuture<S, B, ResB, C = TokioClock>
+    where
+        S: Service<Request<B>, Response = Response<ResB>>,
+        S: Clone,
+        S::Error: Into<BoxError>,
+        B: Replay,
+        ResB: Body,
+        C: Clock,
+    {
+        #[pin]
+        run: Run<S, B, ResB, C>,
+        reports: Reports,
+    }
+}
+
+impl<S, B, ResB, C> PipelineFuture<S, B, ResB, C>
+where
+    S: Service<Request<B>, Response = Response<ResB>> + Clone,
+    S::Error: Into<BoxError>,
+    B: Replay,
+    ResB: Body,
+    C: Clock,
+{
+    pub(crate) fn new(
+        calls: Calls<Pipeline<C, HttpClassifier>, RequestRoute>,
+        exchange: Exchange<S, B, ResB>,
+        reports: Reports,
+    ) -> Self {
+        Self { run: calls.run_operation_with_report(exchange), reports }
+    }
+}
+
+impl<S, B, ResB, C> Future for PipelineFuture<S, B, ResB, C>
+where
+    S: Service<Request<B>, Response = Response<ResB>> + Clone,
+    S::Error: Into<BoxError>,
+    B: Replay,
+    ResB: Body,
+    C: Clock,
+{
+    type Output = Result<Response<ResB>, Error>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let (result, report) = ready!(this.run.poll(cx));
+        Poll::Ready(result.map(|mut response| {
+            if *this.reports == Reports::All || is_notable(&report) {
+                response.extensions_mut().insert(report);
+            }
+            response
+        }))
+    }
+}
+
+impl<S, B, ResB, C> fmt::Debug for PipelineFuture<S, B, ResB, C>
+where
+    S: Service<Request<B>, Response = Response<ResB>> + Clone,
+    S::Error: Into<BoxError>,
+    B: Replay,
+    ResB: Body,
+    C: Clock,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PipelineFuture").finish_non_exhaustive()
+    }
+}
+
+/// What became of the call that ended with this response. `None`: its first attempt succeeded.
+///
+/// # Examples
+///
+/// ```
+/// # fn look(response: &http::Response<()>) {
+/// if let Some(report) = relent_tower::report(response) {
+///     println!("{} attempts, then {}", report.attempts, report.stop.name());
+/// }
+/// # }
+/// ```
+pub fn report<B>(response: &Response<B>) -> Option<&Report> {
+    response.extensions().get()
+}
+
+fn is_notable(report: &Report) -> bool {
+    report.attempts != 1 || report.stop != StopReason::Succeeded
+}

@@ -1,0 +1,102 @@
+//! How long a call may wait in memory before it is work for something that survives a restart.
+
+use std::time::Duration;
+
+use relent::{DurationText, Invalid, Policy, ServerWaitMode};
+
+/// Refuses a policy under which one call may take more than an hour.
+pub(crate) fn check(policy: &Policy) -> Result<(), Invalid> {
+    let (field, longest) = longest(policy);
+    match longest {
+        Some(longest) if longest <= MOST => Ok(()),
+        longest => {
+            let takes =
+                longest.map_or_else(|| "without end".to_owned(), |time| DurationText(time).to_string());
+            let reason = format!(
+                "a call may take {takes}, and what waits in memory for more than {} is lost with its process; set \
+                 total_timeout, or give the request to the durable server: relent serve, and relent send or POST \
+                 /v1/messages",
+                DurationText(MOST)
+            );
+            Err(Invalid::new(field, reason))
+        }
+    }
+}
+
+/// The longest that a call under this policy can take, by its own limits, and the field that says so. `None`:
+/// there is no end.
+fn longest(policy: &Policy) -> (&'static str, Option<Duration>) {
+    let retry = &policy.retry;
+    let limits = [("total_timeout", policy.total_timeout), ("business_deadline", policy.business_deadline)];
+    let limits = limits.into_iter().filter_map(|(field, limit)| Some((field, limit?)));
+    if let Some((field, limit)) = limits.min_by_key(|(_, limit)| *limit) {
+        return (field, Some(limit));
+    }
+    ("total_timeout", retry.max_attempts.map(|attempts| all(policy, attempts)))
+}
+
+/// All attempts and the waits between them, each as long as it can be.
+fn all(policy: &Policy, attempts: u32) -> Duration {
+    let retry = &policy.retry;
+    let wait = |number| {
+        let own = retry.backoff.ceiling(number).min(retry.max_wait);
+        let asked = match retry.server_wait.mode {
+            ServerWaitMode::Ignore => Duration::ZERO,
+            ServerWaitMode::Within(most) => own.saturating_add(most).min(retry.server_wait.limit),
+            _ => retry.server_wait.limit,
+        };
+        own.max(asked)
+    };
+    let waits = (1..attempts).map_while(|number| (number < ENOUGH).then(|| wait(number)));
+    waits.fold(policy.attempt_timeout.saturating_mul(attempts), Duration::saturating_add)
+}
+
+/// An hour: no caller waits longer for an answer, and few processes are sure to live longer.
+const MOST: Duration = Duration::from_secs(3600);
+
+/// Whoever makes as many attempts takes long enough by then.
+const ENOUGH: u32 = 100_000;
+
+#[cfg(test)]
+mod tests {
+    use relent::Preset;
+
+    use super::*;
+
+    #[test]
+    fn a_call_that_wants_hours_is_pointed_to_the_durable_server() {
+        let refused = check(&Policy::durable()).unwrap_err();
+        assert_eq!(refused.field, "business_deadline");
+        assert!(
+            refused.reason.contains("a call may take 3d") && refused.reason.contains("relent serve"),
+            "{refused}"
+        );
+        let long = |total_timeout| check(&Policy { total_timeout, ..Policy::live() });
+        assert_eq!(long(Some(MOST)), Ok(()));
+        assert_eq!(long(Some(MOST + Duration::from_secs(1))).unwrap_err().field, "total_timeout");
+    }
+
+    #[test]
+    fn without_a_limit_the_attempts_and_their_waits_are_added_up() {
+        let with = |attempts, limit| {
+            let mut policy = Policy { total_timeout: None, ..Policy::live() };
+            policy.retry.max_attempts = attempts;
+            policy.retry.server_wait.limit = Duration::from_secs(limit);
+            check(&policy)
+        };
+        assert_eq!(with(Some(5), 60), Ok(()), "ten seconds of attempts and four minutes of waits");
+        assert!(with(Some(5), 900).is_err(), "ten seconds of attempts and an hour of waits");
+        assert!(with(Some(5), 890).is_ok());
+        assert!(with(Some(u32::MAX), 60).is_err());
+        let endless = with(None, 60).unwrap_err();
+        assert!(endless.reason.contains("without end"), "{endless}");
+    }
+
+    #[test]
+    fn of_the_presets_only_those_without_an_end_are_refused() {
+        let refused = Preset::ALL.iter().filter(|preset| check(&preset.policy()).is_err());
+        let refused: Vec<&str> = refused.map(|preset| preset.name()).collect();
+        // Azure's obeys a server that asks for days, and has no end of its own: it needs a total_timeout.
+        assert_eq!(refused, ["durable", "azure-core"]);
+    }
+}
