@@ -61,7 +61,7 @@ mod server;
 pub mod trials;
 mod world;
 
-use relent_core::{Policy, Timestamp};
+use relent_core::{History, Policy, Route, Script, Timeline, Timestamp};
 
 pub use measure::{Point, Sums};
 pub use report::{Recovery, Report};
@@ -82,4 +82,11 @@ pub fn run_with_progress(
     progress: &mut dyn FnMut(Timestamp),
 ) -> Report {
     world::World::new(scenario, policy, seed).run(progress)
+}
+
+/// Puts one call through a script of outcomes, by the simulator's driver: through its agenda and its timers. It must give
+/// what [`relent_core::timeline`] gives, and what the live and the durable driver live through; the tests of the
+/// workspace hold all of them to the same. What calls share (budget, breaker, limits) has no part in it.
+pub fn replay(policy: &Policy, history: History, route: Route<'_>, script: &Script) -> Timeline {
+    world::replay(policy, history, route, script)
 }

@@ -3,14 +3,17 @@
 mod call;
 mod gates;
 mod limits;
+mod replay;
 mod source;
 mod tier;
 mod timer;
 
 use relent_core::{Idempotency, Policy, StopReason, Timestamp};
 
+pub(crate) use self::replay::replay;
 use self::{
     call::Call,
+    replay::Scripted,
     source::Source,
     tier::{Tier, never_given_up},
 };
@@ -40,6 +43,8 @@ pub(crate) struct World<'a> {
     gauges: Gauges,
     ends: Ends,
     events: u64,
+    /// What answers in the dependency's place.
+    scripted: Option<Scripted<'a>>,
 }
 
 /// The streams of chance, but for those that the dependency draws from.
@@ -85,6 +90,7 @@ impl<'a> World<'a> {
             gauges: Gauges::default(),
             ends: Ends::default(),
             events: 0,
+            scripted: None,
         };
         world.set_boundaries();
         world.open();

@@ -59,6 +59,8 @@ proptest! {
         prop_assert_eq!(&blocking, &explained, "blocking and explained");
         prop_assert_eq!(&report, &blocking_report, "the reports of both");
         prop_assert_eq!(&durable, &explained, "durable and explained");
+        let simulated = relent_sim::replay(&case.policy, drivers::history(&case), drivers::ROUTE, &case.script);
+        prop_assert_eq!(&simulated, &timeline, "simulated and explained");
         let decided: Vec<_> = timeline.steps.iter().filter_map(|step| match step.decision {
             Decision::Retry(wait) => Some(wait),
             Decision::Stop(_) => None,

@@ -84,6 +84,15 @@ impl World<'_> {
     /// A call begins.
     #[inline]
     pub(super) fn begin(&mut self, tier: u8, origin: Origin) {
+        let policy = &self.tiers[usize::from(tier)].policy;
+        let mut history = policy.begin(self.chance.calls.bits(), self.now, None, None);
+        history.idempotency = self.repeat.unwrap_or(history.idempotency);
+        self.begin_with(tier, origin, history);
+    }
+
+    /// A call begins with that history.
+    #[inline]
+    pub(super) fn begin_with(&mut self, tier: u8, origin: Origin, history: History) {
         let clients = &mut self.tiers[usize::from(tier)].clients;
         let count = u32::try_from(clients.len()).unwrap_or(u32::MAX);
         let client = if count == 1 { 0 } else { self.chance.clients.below(count) };
@@ -91,9 +100,6 @@ impl World<'_> {
             budget.on_call(self.now);
         }
         let place = if tier == 0 { self.recorder.call_began() } else { Place::default() };
-        let policy = &self.tiers[usize::from(tier)].policy;
-        let mut history = policy.begin(self.chance.calls.bits(), self.now, None, None);
-        history.idempotency = self.repeat.unwrap_or(history.idempotency);
         let call = self.place_for(Call {
             history,
             loan: None,
@@ -190,6 +196,9 @@ impl World<'_> {
 
     #[inline]
     fn send(&mut self, call: u32) {
+        if self.send_to_script(call) {
+            return;
+        }
         let state = &mut self.calls[call as usize];
         let epoch = state.epoch;
         if usize::from(state.tier) + 1 < self.tiers.len() {
@@ -214,7 +223,9 @@ impl World<'_> {
     pub(super) fn answered(&mut self, call: u32, epoch: u32) {
         if self.is_awaited(call, epoch) {
             let state = &self.calls[call as usize];
-            let verdict = self.tiers[usize::from(state.tier)].verdict(state.answer);
+            let verdict = self.scripted_verdict(call);
+            let verdict =
+                verdict.unwrap_or_else(|| self.tiers[usize::from(state.tier)].verdict(state.answer));
             self.conclude(call, verdict);
         }
     }
@@ -235,6 +246,11 @@ impl World<'_> {
             let verdict = self.tiers[usize::from(state.tier)].verdict(Answer::Served);
             self.conclude(call, verdict);
         }
+    }
+
+    #[inline]
+    pub(super) fn tier_of(&self, call: u32) -> usize {
+        usize::from(self.calls[call as usize].tier)
     }
 
     #[inline]
@@ -270,6 +286,8 @@ impl World<'_> {
             }
         }
         let decision = tier.policy.retry.conclude(&mut state.history, verdict, now);
+        let began = state.began;
+        self.write_down(call, began, verdict, decision);
         self.make_room(call, At::Attempt);
         match decision {
             Decision::Stop(reason) => self.end(call, reason, None),
@@ -310,6 +328,7 @@ impl World<'_> {
     /// The call has ended: what it held goes back, the innermost first, and who waits for it goes on.
     pub(super) fn end(&mut self, call: u32, reason: StopReason, refusal: Option<Refusal>) {
         self.release(call);
+        self.script_ended(call, reason);
         let state = &mut self.calls[call as usize];
         state.state = State::Free;
         state.epoch = state.epoch.wrapping_add(1);

@@ -35,6 +35,7 @@ impl World<'_> {
             State::Running | State::InLine(_) if state.give_up_at > self.now => self.set_timer(call),
             State::Running => {
                 let verdict = self.tiers[usize::from(state.tier)].timed_out();
+                let verdict = self.scripted_time_out(call).unwrap_or(verdict);
                 self.abandon_child(call);
                 self.conclude(call, verdict);
             }
