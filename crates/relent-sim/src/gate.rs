@@ -152,6 +152,8 @@ impl Measure {
         match self {
             _ if value.is_infinite() => "never".into(),
             Self::ArrivalsPerCall | Self::Peak => format!("{value:.2}"),
+            // Near the top it is the second decimal that tells a pass from a failure.
+            Self::Success | Self::Rescued if (99.0..100.0).contains(&value) => format!("{value:.2} %"),
             Self::Success | Self::Rescued => format!("{value:.1} %"),
             Self::Recovery if value.fract() == 0.0 => format!("{value:.0} s"),
             Self::Recovery => format!("{value:.1} s"),
