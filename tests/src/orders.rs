@@ -8,6 +8,7 @@ use std::{
     path::PathBuf,
     process::{Child, Command, Output, Stdio},
     sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
 };
 
 use tempfile::TempDir;
@@ -19,6 +20,7 @@ pub struct Orders {
     binary: &'static str,
     kind: Kind,
     effect: Effect,
+    lease: Duration,
     folder: TempDir,
     schema: String,
 }
@@ -54,7 +56,7 @@ impl Orders {
         let number = MADE.fetch_add(1, Ordering::SeqCst);
         let schema = format!("relent_orders_{}_{number}", std::process::id());
         let folder = tempfile::tempdir().expect("a folder");
-        let orders = Self { binary, kind, effect, folder, schema };
+        let orders = Self { binary, kind, effect, lease: LONG, folder, schema };
         let prepared = orders.run("prepare");
         if prepared.status.code() == Some(NO_DATABASE) {
             let why = String::from_utf8_lossy(&prepared.stderr).trim().to_owned();
@@ -68,6 +70,13 @@ impl Orders {
         Some(orders)
     }
 
+    /// The same with leases that end soon after their process.
+    #[must_use]
+    pub fn with_short_leases(mut self) -> Self {
+        self.lease = SHORT;
+        self
+    }
+
     /// Starts a process, which several may be at once.
     ///
     /// # Panics
@@ -75,7 +84,7 @@ impl Orders {
     /// If it does not say where it listens.
     pub fn serve(&self) -> Process {
         let mut command = self.command("serve");
-        command.arg(self.effects());
+        command.arg(self.lease.as_millis().to_string()).arg(self.effects());
         match self.effect {
             Effect::Outside => {}
             Effect::RunAgain => drop(command.arg("again")),
@@ -88,6 +97,15 @@ impl Orders {
         let at =
             line.trim().strip_prefix("listening on ").unwrap_or_else(|| panic!("not listening: {line:?}"));
         Process { child, at: at.parse().expect("an address") }
+    }
+
+    /// Lets the orders go on whose keys begin with `gated`.
+    ///
+    /// # Panics
+    ///
+    /// If the disk does not let it.
+    pub fn open_gate(&self) {
+        std::fs::write(self.effects().with_extension("go"), "").expect("a file can be made");
     }
 
     /// How often each key's order was carried out.
@@ -154,6 +172,29 @@ impl Process {
         self.at
     }
 
+    /// Stops it as it stands, as a long pause of the machine would.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot be stopped.
+    pub fn pause(&self) {
+        self.signal("-STOP");
+    }
+
+    /// Lets it go on.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot be.
+    pub fn go_on(&self) {
+        self.signal("-CONT");
+    }
+
+    fn signal(&self, signal: &str) {
+        let sent = Command::new("kill").args([signal, &self.child.id().to_string()]).status();
+        assert!(sent.expect("there is a command to send signals").success(), "{signal}");
+    }
+
     /// Ends it without a word.
     ///
     /// # Panics
@@ -180,6 +221,11 @@ fn assert_ok(output: &Output) {
 fn url() -> String {
     env::var("RELENT_TEST_POSTGRES").unwrap_or_else(|_| "postgres://postgres@127.0.0.1:5432/postgres".into())
 }
+
+/// Longer than any machine stalls.
+const LONG: Duration = Duration::from_secs(30);
+/// Waited for by tests that kill. On a machine that stalls for longer an outcome is unknown without a kill.
+const SHORT: Duration = Duration::from_secs(2);
 
 /// The exit code of `orders prepare`.
 const NO_DATABASE: i32 = 3;

@@ -180,7 +180,7 @@ struct Books {
 }
 
 fn kill_again_and_again(kind: Kind, effect: Effect) -> Option<Books> {
-    let orders = Orders::prepare(BINARY, kind, effect)?;
+    let orders = Orders::prepare(BINARY, kind, effect)?.with_short_leases();
     let mut chance = Chance::new(chance::seed("killed between claim and answer"));
     let told = Mutex::default();
     for round in 0..ROUNDS {

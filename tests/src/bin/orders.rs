@@ -3,8 +3,8 @@
 //! `orders COMMAND STORE`, where STORE is `sqlite FILE` or `postgres URL SCHEMA`:
 //!
 //! - `prepare`: makes the store and the table of orders. Exit code 3: no database answers.
-//! - `serve EFFECTS [again | shared]`: answers `POST /orders` and prints its address. An order is a line in the file
-//!   EFFECTS, synced, which no transaction holds (`again`: and lost work is done again); or, `shared`, a row beside the
+//! - `serve LEASE EFFECTS [again | shared]`: answers `POST /orders` and prints its address. LEASE is in milliseconds. An
+//!   order is a line in the file EFFECTS, synced, which no transaction holds (`again`: and lost work is done again); or, `shared`, a row beside the
 //!   record.
 //! - `count`: the key of every row of orders, a line each.
 //! - `drop`: removes the schema.
@@ -91,18 +91,16 @@ async fn run(args: &[&str]) -> Result<ExitCode, Failure> {
 }
 
 async fn serve(place: Place, rest: &[&str]) -> Result<(), Failure> {
-    let (effects, when_lost) = match rest {
-        [effects] => (effects, WhenLost::Refuse),
-        [effects, "again"] => (effects, WhenLost::RunAgain),
-        [effects, "shared"] => (effects, WhenLost::SharedTransaction),
-        _ => return Err("serve wants a file for the effects, and perhaps `again` or `shared`".into()),
+    let (lease, effects, when_lost) = match rest {
+        [lease, effects] => (lease, effects, WhenLost::Refuse),
+        [lease, effects, "again"] => (lease, effects, WhenLost::RunAgain),
+        [lease, effects, "shared"] => (lease, effects, WhenLost::SharedTransaction),
+        _ => {
+            return Err("serve wants a lease, a file for the effects, and perhaps `again` or `shared`".into());
+        }
     };
-    let settings = Settings {
-        lease: Duration::from_secs(2),
-        store_timeout: Duration::from_millis(1900),
-        when_lost,
-        ..Settings::default()
-    };
+    let lease = Duration::from_millis(lease.parse()?);
+    let settings = Settings { lease, store_timeout: lease * 9 / 10, when_lost, ..Settings::default() };
     let layer = match &place {
         Place::Sqlite(store) => IdempotencyLayer::new(store.clone(), Everyone, settings)?,
         Place::Postgres { store, .. } => IdempotencyLayer::new(store.clone(), Everyone, settings)?,
@@ -116,12 +114,17 @@ async fn serve(place: Place, rest: &[&str]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Takes an order: some time passes before its effect and some after, so that a kill falls between the two.
+/// Takes an order: some time passes before its effect and some after, so that a kill falls between the two. An order
+/// whose key begins with `gated` waits until there is a file EFFECTS.go.
 async fn take(desk: &Desk, run: &Run) -> Response {
     let lease = run.lease();
     let key = lease.record.key.as_str().to_owned();
     let (before, after) = (u64::from(lease.claim.0[1] % 4), u64::from(lease.claim.0[2] % 4));
     TokioClock.sleep(Duration::from_millis(before)).await;
+    let gate = desk.effects.with_extension("go");
+    while key.starts_with("gated") && !gate.exists() {
+        TokioClock.sleep(Duration::from_millis(10)).await;
+    }
     let answer = Answer::new(StatusCode::CREATED, format!("ordered {key}"));
     let done = match desk.when_lost {
         WhenLost::SharedTransaction => desk.place.order(run, key, answer).await,
