@@ -119,11 +119,14 @@ fn routes_with_rules_of_their_own_are_listed() {
 }
 
 #[test]
-fn a_doubtful_policy_is_explained_with_a_warning() {
-    let ended = explain(&["--preset", "default", "--outcomes", "503"]);
-    assert!(ended.stderr.contains("warning: retry.max_attempts"), "{}", ended.stderr);
+fn a_doubtful_policy_is_explained_with_a_warning_and_what_is_meant_with_a_note() {
+    let told = |preset: &str| explain(&["--preset", preset, "--outcomes", "503"]).stderr;
+    assert!(told("default").starts_with("relent: note: retry.max_attempts: 5 × 2 s"), "{}", told("default"));
+    assert!(told("envoy").starts_with("relent: warning: retry.max_attempts: 2 × 15 s"), "{}", told("envoy"));
     let json: Value = serde_json::from_str(&explain(&["--preset", "default", "--json"]).done()).unwrap();
-    assert_eq!(json["warnings"][0]["field"], "retry.max_attempts");
+    let warning = &json["warnings"][0];
+    let named = ["severity", "doubt", "field"].map(|key| warning[key].as_str().unwrap());
+    assert_eq!(named, ["note", "late_attempts_are_cut", "retry.max_attempts"]);
 }
 
 #[test]

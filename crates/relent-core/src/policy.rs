@@ -15,7 +15,7 @@ mod words;
 use alloc::string::String;
 use core::time::Duration;
 
-pub use doubt::Doubt;
+pub use doubt::{Doubt, Severity};
 pub use fit::{Attempts, Hints};
 #[cfg(feature = "serde")]
 pub use text::PolicyText;

@@ -2,7 +2,7 @@
 
 mod text;
 
-use relent_core::{Backoff, Doubt, Jitter, Policy, Warning};
+use relent_core::{Backoff, Doubt, Jitter, Policy, Severity, Warning};
 use text::build;
 
 fn doubts(text: &str) -> Vec<Warning> {
@@ -166,17 +166,6 @@ fn one_attempt_needs_no_room_for_a_wait() {
     build("[retry]\nmin_attempt = \"0s\"\nreserve = \"0s\"").expect("both may be zero");
 }
 
-#[test]
-fn the_documents_settings_and_the_presets_build() {
-    assert!(Policy::durable().validate().unwrap().is_empty());
-    Policy::live().validate().unwrap();
-    build(
-        "total_timeout = \"2s\"\nattempt_timeout = \"600ms\"\n[retry]\nmax_attempts = 3\n\
-         backoff = { base = \"100ms\" }",
-    )
-    .unwrap();
-}
-
 /// The second document's example of a setting that cannot fit.
 #[test]
 fn a_worst_case_that_does_not_fit_is_told_with_the_sum() {
@@ -228,6 +217,28 @@ fn a_worst_case_that_does_not_fit_is_told_with_what_does() {
             "4 × 2 s + 0.6 + 1.8 + 5.4 s = 15.8 s > 5 s: two whole attempts and no more",
         ),
     ]);
+}
+
+/// Where a time-out has its retry, and every attempt has its turn if each fails at once, the deadline does what it is
+/// for: relent's own default is such a policy.
+#[test]
+fn a_deadline_that_only_cuts_what_is_left_is_a_note_and_no_warning() {
+    use Doubt::{LateAttemptsAreCut, WorstCaseDoesNotFit};
+    for (text, doubt) in [
+        ("", LateAttemptsAreCut),
+        // The second attempt begins after 2.4 + 0.2 s.
+        ("attempt_timeout = \"2400ms\"", LateAttemptsAreCut),
+        ("attempt_timeout = \"2401ms\"", WorstCaseDoesNotFit),
+        // The waits before the fifth attempt are 3 s, and it needs more than 100 ms.
+        ("attempt_timeout = \"200ms\"\ntotal_timeout = \"3101ms\"", LateAttemptsAreCut),
+        ("attempt_timeout = \"200ms\"\ntotal_timeout = \"3100ms\"", WorstCaseDoesNotFit),
+    ] {
+        let told: Vec<Doubt> = doubts(text).iter().map(|warning| warning.doubt).collect();
+        assert_eq!(told, [doubt], "{text}");
+    }
+    assert_eq!(LateAttemptsAreCut.severity(), Severity::Note);
+    let rest = Doubt::ALL.iter().filter(|doubt| **doubt != LateAttemptsAreCut);
+    assert!(rest.clone().all(|doubt| doubt.severity() == Severity::Warning));
 }
 
 #[test]

@@ -222,7 +222,8 @@ impl<C: Clock, K> Pipeline<C, K> {
         &self.parts.shared.policy
     }
 
-    /// What is doubtful about the policy, though possible.
+    /// What is doubtful about the policy, though possible, and what happens at its limits: warnings and notes, by
+    /// [`Warning::severity`].
     pub fn warnings(&self) -> &[Warning] {
         &self.parts.shared.warnings
     }

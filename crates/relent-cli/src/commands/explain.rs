@@ -24,7 +24,7 @@ pub(crate) async fn run(args: ExplainArgs) -> anyhow::Result<Exit> {
         true => print_json(&view::View::new(&explained))?,
         false => {
             for warning in &explained.warnings {
-                eprintln!("relent: warning: {warning}");
+                eprintln!("relent: {}: {warning}", warning.severity().name());
             }
             print(&explained.describe())?;
         }

@@ -3,6 +3,7 @@
 use std::{env, fs, io::Write as _};
 
 use anyhow::Context as _;
+use relent_core::Severity;
 use tracing::{info, warn};
 
 use crate::{
@@ -70,7 +71,10 @@ fn warn_of(settings: &Settings) -> anyhow::Result<()> {
     }
     for (name, policy) in &settings.policies {
         for doubt in policy.validate().with_context(|| format!("policies.{name}"))? {
-            warn!("policies.{name}.{doubt}");
+            match doubt.severity() {
+                Severity::Note => info!("policies.{name}.{doubt}"),
+                Severity::Warning => warn!("policies.{name}.{doubt}"),
+            }
         }
     }
     for section in &settings.unheeded {

@@ -13,8 +13,13 @@ pub enum Doubt {
     NoDeadline,
     /// The attempt time-out is longer than the whole call.
     AttemptTimeoutNeverReached,
-    /// Not every attempt fits if each takes its whole time-out after the longest waits.
+    /// Not every attempt fits if each takes its whole time-out after the longest waits; not even two do, or not all
+    /// if each fails at once.
     WorstCaseDoesNotFit,
+    /// Not every attempt fits if each takes its whole time-out after the longest waits; but two do, so that a
+    /// time-out has its retry, and all do if each fails at once. The deadline cuts what is left, which is what it is
+    /// for: relent's own default is such a policy.
+    LateAttemptsAreCut,
     /// The first attempt that is lost with its worker is the last.
     FirstLossIsPoison,
     /// Callers that fail together come back together.
@@ -58,6 +63,7 @@ names!(Doubt {
     NoDeadline => "no_deadline",
     AttemptTimeoutNeverReached => "attempt_timeout_never_reached",
     WorstCaseDoesNotFit => "worst_case_does_not_fit",
+    LateAttemptsAreCut => "late_attempts_are_cut",
     FirstLossIsPoison => "first_loss_is_poison",
     NoJitter => "no_jitter",
     CurveNeverReached => "curve_never_reached",
@@ -77,3 +83,24 @@ names!(Doubt {
     BudgetStartsEmpty => "budget_starts_empty",
     BudgetNeverRefills => "budget_never_refills",
 });
+
+/// How much a doubt weighs.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Severity {
+    /// What happens at the policy's limits. It may well be meant.
+    Note,
+    /// Probably not what was meant.
+    Warning,
+}
+
+names!(Severity { Note => "note", Warning => "warning" });
+
+impl Doubt {
+    /// How much it weighs.
+    pub const fn severity(self) -> Severity {
+        match self {
+            Self::LateAttemptsAreCut => Severity::Note,
+            _ => Severity::Warning,
+        }
+    }
+}

@@ -7,7 +7,7 @@ mod rules;
 use alloc::{format, string::String, vec::Vec};
 use core::{fmt, time::Duration};
 
-use super::{Doubt, Policy};
+use super::{Doubt, Policy, Severity};
 use crate::{
     backoff::Backoff,
     exhausted::valid_alert,
@@ -26,7 +26,7 @@ pub struct Invalid {
     pub reason: String,
 }
 
-/// A setting that works but is probably not what was meant.
+/// A setting that works but is probably not what was meant, or what happens at its limits.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Warning {
     /// Which of the known doubts it is.
@@ -41,6 +41,11 @@ impl Warning {
     /// A doubt about a field.
     pub(crate) fn new(doubt: Doubt, field: impl Into<String>, reason: impl Into<String>) -> Self {
         Self { doubt, field: field.into(), reason: reason.into() }
+    }
+
+    /// How much it weighs.
+    pub const fn severity(&self) -> Severity {
+        self.doubt.severity()
     }
 }
 

@@ -1,5 +1,8 @@
 //! A policy in words: what its numbers come to, a line for each of its parts, from the outermost to the innermost.
 
+#[cfg(test)]
+mod tests;
+
 use alloc::{
     borrow::ToOwned,
     format,
@@ -13,6 +16,7 @@ use crate::{
     backoff::Backoff,
     breaker::BreakerPolicy,
     budget::{BudgetPolicy, Of},
+    exhausted::OnExhausted,
     history::Idempotency,
     jitter::Jitter,
     retry::{Over, RetryPolicy, ServerWaitMode},
@@ -56,7 +60,20 @@ impl Policy {
         }
         rows.extend(in_words(&self.attempt).map(|limits| ("each", limits)));
         rows.push(("breaker", self.breaker.as_ref().map_or_else(none, breaker)));
+        rows.push(("given up", self.given_up_in_words()));
         rows
+    }
+
+    fn given_up_in_words(&self) -> String {
+        let goes = match self.on_exhausted {
+            OnExhausted::Caller => "its caller is told",
+            OnExhausted::DeadLetter => "it is kept as a dead letter",
+            OnExhausted::Discard => "it is dropped",
+        };
+        match &self.alert {
+            Some(who) => format!("{goes}, with the name of who is to know: {who}"),
+            None => goes.to_owned(),
+        }
     }
 
     fn repeats(&self) -> bool {
@@ -255,38 +272,3 @@ const fn percent(milli: u32) -> Decimal {
 
 /// More waits than that are no news.
 const MOST_SHOWN: u32 = 6;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::preset::Preset;
-
-    #[test]
-    fn a_policy_tells_what_its_numbers_come_to() {
-        assert_eq!(
-            Policy::live().in_words(),
-            "\
-ends      at the latest 5s after it began; no attempt begins with 100ms or less to go
-attempts  at most 5, each given up after 2s
-waits     up to 200ms, 400ms, 800ms, 1.6s (full jitter)
-hints     obeyed, with jitter above, up to 1m; a longer one ends the call
-repeats   only what surely was not carried out, unless a call says that it is safe or keyed
-budget    loan: a failed retry costs 1, or 5 if throttled; one that succeeds is paid back; a first success earns 0.1
-breaker   none
-"
-        );
-        assert_eq!(
-            Preset::MicrosoftStandard.policy().in_words(),
-            "\
-ends      at the latest 30s after it began
-lets in   1000 at once, and refuses the rest
-attempts  at most 4, each given up after 10s
-waits     up to 2.756s, 2.922s, 5.732s (Polly's second jitter)
-hints     obeyed exactly, in place of the wait, up to 1d; a longer one is cut
-repeats   only what surely was not carried out, unless a call says that it is safe or keyed
-budget    none
-breaker   opens where 10 % fail of at least 100 in 30s, for 5s; then 1 probe
-"
-        );
-    }
-}

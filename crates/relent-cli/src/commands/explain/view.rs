@@ -24,6 +24,7 @@ pub(super) struct View {
 
 #[derive(Serialize)]
 struct WarningView {
+    severity: &'static str,
     doubt: &'static str,
     field: String,
     reason: String,
@@ -58,6 +59,7 @@ impl View {
     pub(super) fn new(explained: &Explained) -> Self {
         let classify = &explained.policy.classify;
         let warning = |warning: &relent_core::Warning| WarningView {
+            severity: warning.severity().name(),
             doubt: warning.doubt.name(),
             field: warning.field.clone(),
             reason: warning.reason.clone(),

@@ -28,7 +28,7 @@ impl Chosen {
         let text: PolicyText = toml::from_str(&text).map_err(|error| wrong(&error.to_string().trim_end()))?;
         let policy = text.over(Policy::live()).map_err(|invalid| wrong(&invalid))?;
         for warning in policy.validate().map_err(|invalid| wrong(&invalid))? {
-            eprintln!("relent: warning: {written}: {warning}");
+            eprintln!("relent: {}: {written}: {warning}", warning.severity().name());
         }
         Ok(Self { name: written.to_owned(), policy })
     }

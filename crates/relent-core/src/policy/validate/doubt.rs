@@ -29,7 +29,9 @@ impl Policy {
         doubt(Doubt::NoDeadline, "total_timeout", unbounded);
         doubt(Doubt::AttemptTimeoutNeverReached, "attempt_timeout", self.attempt_beyond_limit());
         doubt(Doubt::NoCaller, "on_exhausted", self.nobody_waits());
-        doubt(Doubt::WorstCaseDoesNotFit, "retry.max_attempts", self.worst_case());
+        if let Some((kind, reason)) = self.worst_case() {
+            doubt(kind, "retry.max_attempts", Some(reason));
+        }
         doubt(Doubt::FirstLossIsPoison, "retry.max_losses", losses);
         if self.retry.max_attempts != Some(1) {
             let in_step = (!self.retry.jitter.draws()).then(|| IN_STEP.to_string());
@@ -69,14 +71,42 @@ impl Policy {
         })
     }
 
-    /// Every attempt runs into its time-out and every wait is as long as it can be: does it fit?
-    fn worst_case(&self) -> Option<String> {
+    /// Every attempt runs into its time-out and every wait is as long as it can be: does it fit? And if not, do two
+    /// whole attempts, and do all where each fails at once?
+    fn worst_case(&self) -> Option<(Doubt, String)> {
         let attempts = self.retry.max_attempts.filter(|attempts| *attempts > 1)?;
-        let (_, whole_limit) = self.limit()?;
-        let limit = whole_limit.saturating_sub(self.retry.reserve);
-        if self.attempt_timeout > limit {
+        let (room, (_, limit)) = (self.room()?, self.limit()?);
+        let (waits, waited) = self.longest_waits_before(attempts);
+        let all = self.attempt_timeout.as_nanos() * u128::from(attempts) + waited;
+        if self.attempt_timeout > room || all <= room.as_nanos() {
             return None;
         }
+        let less = match self.retry.reserve.is_zero() {
+            true => String::new(),
+            false => format!(" ({} less retry.reserve {})", text(limit), text(self.retry.reserve)),
+        };
+        let at_worst = self.attempts_at_worst();
+        let sum = format!(
+            "{attempts} × {} s + {} s = {} s > {} s{less}: {}",
+            Decimal(self.attempt_timeout.as_nanos()),
+            Sum { waits: &waits, count: attempts - 1 },
+            Decimal(all),
+            Decimal(room.as_nanos()),
+            what_fits(at_worst)
+        );
+        let all_begin = waited + self.retry.min_attempt.as_nanos() < room.as_nanos();
+        let two_fit = at_worst.whole.is_none_or(|whole| whole >= 2);
+        Some(match all_begin && two_fit {
+            true => {
+                let all = in_words(attempts);
+                (Doubt::LateAttemptsAreCut, format!("{sum}, but all {all} where each fails at once"))
+            }
+            false => (Doubt::WorstCaseDoesNotFit, sum),
+        })
+    }
+
+    /// The longest waits between so many attempts, as far as the list goes, and what all of them add up to.
+    fn longest_waits_before(&self, attempts: u32) -> (Vec<Duration>, u128) {
         let listed = usize::try_from((attempts - 1).min(MOST_LISTED)).unwrap_or(usize::MAX);
         let waits: Vec<Duration> = self.retry.longest_after_time_outs().take(listed).collect();
         let last = waits.last().copied().unwrap_or_default();
@@ -84,21 +114,7 @@ impl Policy {
         let unlisted = (attempts - 1).saturating_sub(MOST_LISTED);
         let waited =
             waits.iter().map(Duration::as_nanos).sum::<u128>() + last.as_nanos() * u128::from(unlisted);
-        let all = self.attempt_timeout.as_nanos() * u128::from(attempts) + waited;
-        let less = match self.retry.reserve.is_zero() {
-            true => String::new(),
-            false => format!(" ({} less retry.reserve {})", text(whole_limit), text(self.retry.reserve)),
-        };
-        (all > limit.as_nanos()).then(|| {
-            format!(
-                "{attempts} × {} s + {} s = {} s > {} s{less}: {}",
-                Decimal(self.attempt_timeout.as_nanos()),
-                Sum { waits: &waits, count: attempts - 1 },
-                Decimal(all),
-                Decimal(limit.as_nanos()),
-                what_fits(self.attempts_at_worst())
-            )
-        })
+        (waits, waited)
     }
 
     fn curve_beyond_max_wait(&self, curve: &Backoff) -> Option<String> {
