@@ -16,7 +16,7 @@ use relent::{
     Backoff, BreakerPolicy, BudgetPolicy, Cause, Clock, ConcurrencyPolicy, Decision, Gate, Gates,
     ManualClock, Observing, Pipeline, Policy, RatePolicy, Retries, StopReason, Timestamp, Verdict, Window,
     breaker::{Mode, Recorded},
-    budget::{Of, QuotaPolicy, RatioPolicy, SharePolicy},
+    budget::{GrpcPolicy, Of, QuotaPolicy, RatioPolicy, SharePolicy},
     control::{Breaker, Budget},
 };
 use support::{Act, Dependency, NOT_NOW, SECOND, Seen, at_once, pipeline, plain, with_attempts};
@@ -116,6 +116,33 @@ fn a_success_of_one_pipeline_is_credited_to_the_budget_that_others_share() {
         assert_eq!(run(&writes, 200), StopReason::Succeeded);
     }
     assert_eq!(run(&reads, 503), StopReason::AttemptsExhausted);
+}
+
+#[test]
+fn what_is_no_failure_worth_retrying_uses_up_no_retries() {
+    // BU-07: a quota that every 404 and every caller who gives up makes smaller is soon empty for those who need it.
+    for policy in [
+        BudgetPolicy::default(),
+        BudgetPolicy::Grpc(GrpcPolicy::default()),
+        BudgetPolicy::Ratio(RatioPolicy::SRE),
+        BudgetPolicy::Share(SharePolicy::default()),
+        BudgetPolicy::Quota(QuotaPolicy::AWS_2026),
+    ] {
+        let clock = ManualClock::new();
+        let base = with_attempts(2, plain(Backoff::Constant(SECOND)));
+        let users = pipeline(&clock, Policy { budget: Some(policy), ..base });
+        for _ in 0..200 {
+            let mut call = users.call();
+            call.admit().unwrap();
+            assert_eq!(call.conclude_verdict(Verdict::Permanent), Decision::Stop(StopReason::Permanent));
+            let mut given_up = users.call();
+            given_up.admit().unwrap();
+            drop(given_up);
+        }
+        let mut call = users.call();
+        call.admit().unwrap();
+        assert!(matches!(call.conclude_verdict(NOT_NOW), Decision::Retry(_)), "{policy:?}");
+    }
 }
 
 /// Opens at the second failure in a row, for two seconds.
