@@ -6,6 +6,8 @@
 
 mod http;
 mod receiver;
+#[path = "../request/mod.rs"]
+mod request;
 
 use std::{
     env, fs,

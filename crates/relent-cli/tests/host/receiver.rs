@@ -1,11 +1,13 @@
 //! A receiver whose answers the test decides, and can hold back.
 
 use std::{
-    io::{self, BufRead as _, BufReader, Read as _, Write as _},
+    io::{self, Write as _},
     net::{SocketAddr, TcpListener, TcpStream},
     sync::{Arc, Condvar, Mutex},
     thread,
 };
+
+use super::request::{Request, read};
 
 /// Answers every request with the present status, once its gate is open.
 pub(crate) struct Receiver {
@@ -16,17 +18,7 @@ pub(crate) struct Receiver {
 struct Mood {
     status: u16,
     open: bool,
-    seen: Vec<Seen>,
-}
-
-/// A request that came.
-#[derive(Clone, Debug)]
-pub(crate) struct Seen {
-    /// `POST /path HTTP/1.1`.
-    pub(crate) line: String,
-    /// Lines in lower case.
-    pub(crate) headers: Vec<String>,
-    pub(crate) body: Vec<u8>,
+    seen: Vec<Request>,
 }
 
 impl Receiver {
@@ -66,7 +58,7 @@ impl Receiver {
         self.shared.1.notify_all();
     }
 
-    pub(crate) fn seen(&self) -> Vec<Seen> {
+    pub(crate) fn seen(&self) -> Vec<Request> {
         self.shared.0.lock().unwrap().seen.clone()
     }
 }
@@ -82,27 +74,4 @@ fn answer(stream: &TcpStream, shared: &(Mutex<Mood>, Condvar)) -> io::Result<()>
     drop(mood);
     let mut stream = stream;
     write!(stream, "HTTP/1.1 {status} X\r\ncontent-length: 5\r\n\r\nheard")
-}
-
-fn read(stream: &TcpStream) -> io::Result<Seen> {
-    let mut reader = BufReader::new(stream);
-    let mut line = || {
-        let mut text = String::new();
-        reader.read_line(&mut text).map(|_| text.trim_end().to_owned())
-    };
-    let first = line()?;
-    if first.is_empty() {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    let mut headers = Vec::new();
-    loop {
-        match line()? {
-            end if end.is_empty() => break,
-            header => headers.push(header.to_ascii_lowercase()),
-        }
-    }
-    let length = headers.iter().find_map(|header| header.strip_prefix("content-length: ")?.parse().ok());
-    let mut body = vec![0; length.unwrap_or(0)];
-    reader.read_exact(&mut body)?;
-    Ok(Seen { line: first, headers, body })
 }

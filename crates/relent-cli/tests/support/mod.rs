@@ -6,6 +6,8 @@
 #![expect(clippy::disallowed_methods, reason = "real processes live in real time")]
 
 mod receiver;
+#[path = "../request/mod.rs"]
+mod request;
 
 use std::{
     env, fs,

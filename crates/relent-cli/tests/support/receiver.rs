@@ -1,7 +1,7 @@
 //! A receiver that answers by the path it is asked for.
 
 use std::{
-    io::{BufRead as _, BufReader, Read as _, Write as _},
+    io::Write as _,
     net::{SocketAddr, TcpListener, TcpStream},
     sync::{
         Arc, Mutex,
@@ -9,6 +9,8 @@ use std::{
     },
     thread,
 };
+
+use super::request::{Request, read};
 
 /// Answers `/STATUS` with that status until it is mended and with 200 from then on; `/hostile` with 422 and a body
 /// that would steer a terminal; `/asks` with 429 and `Retry-After: 2`.
@@ -23,14 +25,6 @@ struct Shared {
     closed: AtomicBool,
     mended: AtomicBool,
     requests: Mutex<Vec<Request>>,
-}
-
-/// A request that came.
-#[derive(Clone, Debug)]
-pub(crate) struct Request {
-    pub(crate) line: String,
-    pub(crate) headers: Vec<String>,
-    pub(crate) body: Vec<u8>,
 }
 
 impl Receiver {
@@ -97,24 +91,4 @@ impl Shared {
             "HTTP/1.1 {status} X\r\n{headers}content-length: {length}\r\nconnection: close\r\n\r\n{body}"
         )
     }
-}
-
-fn read(stream: &TcpStream) -> std::io::Result<Request> {
-    let mut reader = BufReader::new(stream);
-    let mut line = || {
-        let mut text = String::new();
-        reader.read_line(&mut text).map(|_| text.trim_end().to_owned())
-    };
-    let first = line()?;
-    let mut headers = Vec::new();
-    loop {
-        match line()? {
-            end if end.is_empty() => break,
-            header => headers.push(header.to_ascii_lowercase()),
-        }
-    }
-    let length = headers.iter().find_map(|header| header.strip_prefix("content-length: ")?.parse().ok());
-    let mut body = vec![0; length.unwrap_or(0)];
-    reader.read_exact(&mut body)?;
-    Ok(Request { line: first, headers, body })
 }
