@@ -49,6 +49,7 @@ pub(super) fn reason(name: &str) -> String {
         Some(StopReason::ServerWaitTooLong) => "the receiver asked for a longer wait than its policy allows",
         Some(StopReason::Ambiguous) => "an attempt may have been carried out, and it is not safe to repeat",
         Some(StopReason::Nested) => "an outer pipeline retries the same dependency already",
+        Some(StopReason::NotReplayable) => "what it was to send could be sent only once",
         Some(StopReason::Refused(_)) => "a gate was shut",
         Some(StopReason::PoisonCrash) => "the server died too often while sending it",
         Some(StopReason::Unreadable) => "what is stored of it cannot be read",
