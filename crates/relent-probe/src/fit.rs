@@ -214,6 +214,8 @@ pub fn fit_within(runs: &[Vec<Duration>], lateness: Duration) -> Fit {
     }
     let first = sample.first();
     if first == FirstRetry::AtOnce {
+        // What the client takes for no wait at all, it takes for every wait: that much cannot be told apart.
+        sample.floor = sample.floor.max(2.0 * sample.column(0).quantile(0.9));
         sample.drop_first();
     }
     let fitted = match sample.differ() {
@@ -277,12 +279,14 @@ impl Sample {
         AT_ONCE.max(self.floor - FINEST)
     }
 
-    /// A first wait that cannot be told from none, before waits that can: a curve does not do that.
+    /// A first wait that may be no more than a client's own work, before waits that are five times as long: no curve
+    /// in use leaps so.
     fn first(&self) -> FirstRetry {
         let (first, second) = (self.column(0), self.column(1));
-        let alone = second.0.is_empty() || first.quantile(0.75) > self.none();
-        let leaps = second.median() >= 2.0 * self.none() && second.median() >= 4.0 * first.quantile(0.75);
-        if !alone && leaps { FirstRetry::AtOnce } else { FirstRetry::Waits }
+        let work = first.quantile(0.75);
+        let leaps =
+            !second.0.is_empty() && work <= SLOWEST_WORK.max(self.floor) && second.median() >= LEAP * work;
+        if leaps && second.median() >= 2.0 * AT_ONCE { FirstRetry::AtOnce } else { FirstRetry::Waits }
     }
 
     fn drop_first(&mut self) {
@@ -349,6 +353,9 @@ fn secs(seconds: f64) -> Duration {
 
 /// A wait up to this is none: the time that a client needs to read an answer and to send a request.
 const AT_ONCE: f64 = 0.015;
+/// What an interpreter on a busy machine may take for the same.
+const SLOWEST_WORK: f64 = 0.050;
+const LEAP: f64 = 5.0;
 /// The least difference that means something: a client's own work between an answer and its next request takes 1 to
 /// 10 ms, and its timers are exact to 1 to 4.
 const FINEST: f64 = 0.020;

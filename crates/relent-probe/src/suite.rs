@@ -99,7 +99,9 @@ impl Suite {
         observed.add(client, plan::outage(&observed), &bench).await?;
         observed.lateness = lateness.ended().await;
         observed.fit = Some(fit_within(&observed.waits(plan::OUTAGE), observed.lateness));
+        let lateness = Lateness::watch(clock);
         observed.add(client, plan::hints(&observed), &bench).await?;
+        observed.lateness = observed.lateness.max(lateness.ended().await);
         observed.took = clock.now().since(began);
         Ok(observed)
     }

@@ -37,7 +37,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         name: "spreads-what-is-asked",
-        demands: "Copies that are asked to wait equally long do not come back together.",
+        demands: "Copies that are asked to wait equally long come back spread over at least a tenth of that.",
         source: "RFC 9110, section 10.2.3, names the least wait; jitter belongs above it",
         judge: spreads,
     },
@@ -128,8 +128,10 @@ fn spreads(observed: &Observations) -> Verdict {
     sorted.sort();
     let quartile = |share: usize| sorted[(sorted.len() - 1) * share / 4];
     let width = (quartile(3) - quartile(1)) * 2;
-    let least = Duration::from_millis(20).max(observed.lateness * 3);
-    let seen = format!("{} copies spread over {} above what was asked", sorted.len(), brief(width));
+    let asked = copies.iter().find_map(|seen| wait_asked(observed, "asked-503", seen)).unwrap_or_default();
+    let least = (asked / 10).max(observed.lateness * 3);
+    let seen =
+        format!("{} copies spread over {} above the {} asked for", sorted.len(), brief(width), brief(asked));
     Verdict::of(width > least, seen)
 }
 

@@ -117,12 +117,15 @@ impl Spread {
 
     /// The highest curve that no wait lies below, and the band above it.
     fn above(shape: Shape, points: &Points) -> Self {
-        let stalled = points.stalls.min(2);
         let low = points.least(|number, wait| wait / shape.at(number));
-        let span = points.greatest(|number, wait| wait - low * shape.at(number))[stalled].max(1e-6);
-        let kept = (points.len() - stalled) as f64;
-        let likelihood = -kept * span.ln() - stalled as f64 * points.cost;
-        Self { part: Part::Additive, shape, likelihood, low, high: span }
+        let spans = points.greatest(|number, wait| wait - low * shape.at(number)).into_iter().enumerate();
+        let tries = spans.map(|(stalled, span)| {
+            let high = span.max(1e-6);
+            let kept = (points.len() - stalled) as f64;
+            let likelihood = -kept * high.ln() - stalled as f64 * points.cost;
+            Self { part: Part::Additive, shape, likelihood, low, high }
+        });
+        tries.reduce(Self::better).unwrap_or_else(|| Self::none(Part::Additive, shape))
     }
 
     const fn none(part: Part, shape: Shape) -> Self {

@@ -77,7 +77,7 @@ fn all_seeds(
             Err(why) => panic!("{what}, seed {seed}: {why}\n{fitted:#?}"),
         }
     }
-    assert!(told * 20 >= SEEDS * 19, "{what}: only {told} of {SEEDS} were told");
+    assert!(told * 10 >= SEEDS * 9, "{what}: only {told} of {SEEDS} were told");
 }
 
 fn close(name: &str, seen: Duration, expected: Duration, share: f64) -> Result<(), String> {
@@ -250,6 +250,22 @@ fn a_first_retry_at_once_is_told_apart_from_the_curve() {
             curve_is(fitted, &backoff).and(if at_once { Ok(()) } else { Err("it waits".to_owned()) })
         });
     }
+}
+
+#[test]
+fn an_interpreter_that_takes_its_time_still_goes_at_once() {
+    // Seen of urllib3 on a busy machine: 10 to 40 ms before the retry that is documented to go at once.
+    let draw = |seed: u64, length: u32| {
+        let slow = Duration::from_millis(8 + mix(seed) % 30);
+        let waits = [200, 400, 800, 1600].map(Duration::from_millis);
+        [slow].into_iter().chain(waits.map(|wait| wait + noise(seed))).take(length as usize).collect()
+    };
+    let fitted = fit(&runs(5, draw));
+    assert_eq!((fitted.first, &fitted.jitter), (FirstRetry::AtOnce, &JitterKind::None), "{fitted:#?}");
+    assert!(
+        matches!(fitted.curve, Curve::Exponential { factor, .. } if (factor - 2.0).abs() < 0.1),
+        "{fitted:#?}"
+    );
 }
 
 #[test]

@@ -269,6 +269,6 @@ pub(crate) const OUTAGE: &str = "outage";
 pub(crate) const KEY: &str = "5f0c6d1e-probe";
 /// A head dribbles over ten times the silence that the client bears, a piece each half of it.
 pub(crate) const DRIBBLE: u32 = 10;
-const CROWD: u32 = 20;
+const CROWD: u32 = 12;
 /// How many calls show that a client can make several.
 const SEVERAL: usize = 3;
