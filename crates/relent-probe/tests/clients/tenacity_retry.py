@@ -10,7 +10,7 @@ url, method = os.environ["RELENT_PROBE_URL"], os.environ["RELENT_PROBE_METHOD"]
 body, key = os.environ["RELENT_PROBE_BODY"], os.environ["RELENT_PROBE_KEY"]
 
 
-@retry(stop=stop_after_attempt(4), wait=wait_random_exponential(multiplier=0.3, max=10))
+@retry(stop=stop_after_attempt(5), wait=wait_random_exponential(multiplier=0.3, max=10))
 def call():
     headers = {"Idempotency-Key": key} if key else {}
     response = requests.request(method, url, data=body or None, headers=headers, timeout=0.7)

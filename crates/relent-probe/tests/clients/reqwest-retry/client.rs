@@ -10,7 +10,7 @@ async fn main() -> ExitCode {
     let ask = |name: &str| env::var(format!("RELENT_PROBE_{name}")).unwrap_or_default();
     let (method, body, key) = (ask("METHOD"), ask("BODY"), ask("KEY"));
     let bounds = (Duration::from_millis(200), Duration::from_secs(10));
-    let policy = ExponentialBackoff::builder().retry_bounds(bounds.0, bounds.1).build_with_max_retries(3);
+    let policy = ExponentialBackoff::builder().retry_bounds(bounds.0, bounds.1).build_with_max_retries(4);
     let inner = reqwest::Client::builder().timeout(Duration::from_millis(700)).build().expect("a client");
     let client = ClientBuilder::new(inner).with(RetryTransientMiddleware::new_with_policy(policy)).build();
     let mut failed = false;
