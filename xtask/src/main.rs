@@ -101,6 +101,7 @@ cargo xtask COMMAND
   package          packs every crate, builds each from its package, and runs the front page in a fresh crate
   services         the services that tests need (PostgreSQL): found, started or installed; prints where they are
   mutants [PART]   faults planted one by one in the code that decides, and which of them no test notices: `retry`,
-                   `budget`, `breaker`, `settlement`, `live`; all of them take hours
+                   `budget`, `breaker`, `settlement`, and of the live controls `live-budget`, `live-breaker`,
+                   `live-limits`; all of them take hours
   cases            which behaviour cases are cited by which test
 ";

@@ -43,7 +43,7 @@ struct Part {
     tests: &'static [&'static str],
 }
 
-const PARTS: [Part; 5] = [
+const PARTS: [Part; 7] = [
     Part {
         name: "retry",
         package: "relent-core",
@@ -60,21 +60,31 @@ const PARTS: [Part; 5] = [
         name: "breaker",
         package: "relent-core",
         files: &["breaker.rs", "breaker/*.rs", "window.rs", "window/*.rs"],
-        tests: &["model_breaker", "presets_meet_an_outage", "validate_controls"],
+        tests: &["experiment", "model_breaker", "presets_meet_an_outage", "validate_controls"],
     },
     Part { name: "settlement", package: "relent-core", files: &["settlement.rs"], tests: &[] },
     Part {
-        name: "live",
+        name: "live-budget",
         package: "relent",
-        files: &["control/budget.rs", "control/budget/*.rs", "control/breaker.rs", "control/breaker/*.rs"],
-        tests: &[
-            "breaker_agrees_with_its_twin",
-            "breaker_beats_its_peers",
-            "breaker_cases",
-            "budget_cases",
-            "budget_is_the_twin_of_the_core",
-            "budget_threads",
+        files: &["control/budget.rs", "control/budget/*.rs"],
+        tests: &["budget_cases", "budget_is_the_twin_of_the_core", "budget_threads"],
+    },
+    Part {
+        name: "live-breaker",
+        package: "relent",
+        files: &["control/breaker.rs", "control/breaker/*.rs", "control/window.rs", "control/window/*.rs"],
+        tests: &["breaker_agrees_with_its_twin", "breaker_beats_its_peers", "breaker_cases"],
+    },
+    Part {
+        name: "live-limits",
+        package: "relent",
+        files: &[
+            "control/concurrency.rs",
+            "control/concurrency/*.rs",
+            "control/rate.rs",
+            "control/rate/*.rs",
         ],
+        tests: &["gates_cases", "limit_concurrency", "limit_rate"],
     },
 ];
 
@@ -84,14 +94,14 @@ impl Part {
         let folder = target_folder()?.join("mutants").join(self.name);
         fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         eprintln!("planting faults in {} before its unit tests (a copy is built first)", self.name);
-        self.mutate(tool, &folder, &["--", "--lib"])?;
+        self.mutate(tool, &folder, &["--cargo-arg=--lib".to_string()])?;
         let found = Found::read(&folder)?;
         if found.missed.is_empty() && found.timeouts == 0 || self.tests.is_empty() {
             return Ok(found);
         }
         eprintln!("planting what was missed in {} before its integration tests", self.name);
-        let tests = self.tests.iter().flat_map(|test| ["--test", test]);
-        let args: Vec<&str> = ["--iterate", "--"].into_iter().chain(tests).collect();
+        let tests = self.tests.iter().map(|test| format!("--cargo-arg=--test={test}"));
+        let args: Vec<String> = ["--iterate".to_string()].into_iter().chain(tests).collect();
         self.mutate(tool, &folder, &args)?;
         let second = Found::read(&folder)?;
         Ok(Found {
@@ -101,8 +111,9 @@ impl Part {
         })
     }
 
-    /// Runs cargo-mutants on a copy of the tree.
-    fn mutate(&self, tool: &Path, folder: &Path, args: &[&str]) -> Result<(), String> {
+    /// Runs cargo-mutants on a copy of the tree. (What it should build must be said to all of its cargo commands: what
+    /// stands after `--` it says to those alone that run the tests, and builds the rest for each fault in vain.)
+    fn mutate(&self, tool: &Path, folder: &Path, args: &[String]) -> Result<(), String> {
         let mut mutants = Command::new(tool);
         mutants.current_dir(root()).args(["mutants", "--package", self.package, "--no-shuffle"]);
         mutants.args(["--jobs", "1", "--cap-lints", "true", "--timeout", TIMEOUT_SECONDS]);
