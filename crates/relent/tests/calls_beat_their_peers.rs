@@ -15,10 +15,10 @@ use std::{
 };
 
 use relent::{
-    Backoff, Clock, Idempotency, Jitter, ManualClock, Over, Pipeline, Policy, ServerWait, StopReason,
-    Timestamp,
+    Backoff, Clock, Decision, Idempotency, Jitter, ManualClock, Over, Pipeline, Policy, ServerWait,
+    StopReason, Timestamp,
 };
-use support::{Act, Dependency, SECOND, at_once, pipeline, plain, with_attempts};
+use support::{Act, Dependency, NOT_NOW, SECOND, at_once, doubling, pipeline, plain, with_attempts};
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
@@ -60,6 +60,26 @@ fn a_hundred_calls_that_fail_together_wait_a_hundred_lengths_where_tower_waits_o
     let in_each_quarter = [0, 50, 100, 150]
         .map(|from| again.iter().filter(|wait| (MS(from)..MS(from + 50)).contains(*wait)).count());
     assert!(in_each_quarter.iter().all(|waits| *waits > 0), "{in_each_quarter:?} in the quarters of 200 ms");
+}
+
+#[test]
+fn no_jitter_takes_a_wait_over_the_longest_where_backon_waits_twice_that() {
+    for jitter in [Jitter::Full, Jitter::Equal, Jitter::Decorrelated] {
+        let mut policy = with_attempts(12, plain(doubling(MS(500), 2 * SECOND)));
+        policy.retry.jitter = jitter;
+        let clock = ManualClock::new();
+        let users = Pipeline::on(clock.clone(), policy).unwrap();
+        let mut longest = Duration::ZERO;
+        for seed in 0..1_000 {
+            let mut call = users.calls().with_seed(seed).call();
+            while call.admit().is_ok()
+                && let Decision::Retry(wait) = call.conclude_verdict(NOT_NOW)
+            {
+                longest = longest.max(wait.length);
+            }
+        }
+        assert!((MS(1_990)..=2 * SECOND).contains(&longest), "{jitter:?}: {longest:?}");
+    }
 }
 
 #[test]
