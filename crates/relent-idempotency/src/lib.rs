@@ -102,6 +102,7 @@
 //! - `tracing`: `Tracing`, which tells tracing what happens.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod answer;
 mod body;

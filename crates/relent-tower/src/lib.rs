@@ -69,6 +69,7 @@
 //! [`Ambiguous`]: relent::StopReason::Ambiguous
 
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod classifier;
 mod drain;
