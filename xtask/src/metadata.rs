@@ -23,8 +23,6 @@ pub(crate) struct Package {
 pub(crate) struct Example {
     pub(crate) name: String,
     pub(crate) features: String,
-    /// Whether it goes on until it is stopped.
-    pub(crate) is_server: bool,
 }
 
 /// The members of the workspace.
@@ -59,9 +57,7 @@ impl Package {
             name: text(&manifest["name"]),
             published: manifest["publish"].is_null(),
             features: features.filter(|feature| *feature != "default").cloned().collect(),
-            examples: of_kind("example")
-                .map(|target| Example::of(target, list(&manifest["metadata"]["relent"]["servers"])))
-                .collect(),
+            examples: of_kind("example").map(Example::of).collect(),
             has_library: of_kind("lib").next().is_some(),
             manifest: manifest.clone(),
         }
@@ -69,13 +65,9 @@ impl Package {
 }
 
 impl Example {
-    fn of(target: &Value, servers: &[Value]) -> Self {
+    fn of(target: &Value) -> Self {
         let features: Vec<String> = list(&target["required-features"]).iter().map(text).collect();
-        Self {
-            name: text(&target["name"]),
-            features: features.join(","),
-            is_server: servers.contains(&target["name"]),
-        }
+        Self { name: text(&target["name"]), features: features.join(",") }
     }
 }
 
