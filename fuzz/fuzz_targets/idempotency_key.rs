@@ -17,6 +17,6 @@ fuzz_target!(|data: &[u8]| {
     let sent = headers.values().next().and_then(|value| IdempotencyKey::new(value.to_str().ok()?).ok());
     if let (Some(sent), 1) = (sent, headers.len()) {
         let read = Key::of(&headers).ok().flatten();
-        assert!(read.is_none_or(|read| read.as_str() == sent.as_str()));
+        assert_eq!(read.as_ref().map(Key::as_str), Some(sent.as_str()));
     }
 });

@@ -75,9 +75,11 @@ impl IdempotencyKey {
     ///
     /// # Errors
     ///
-    /// It is empty, longer than 255 bytes, or has other characters than visible ASCII, a quote or a backslash.
+    /// It is empty, longer than 255 bytes, or has other characters than visible ASCII, or one that a server might read as
+    /// more than a key: a quote, a backslash, a comma, a semicolon.
     pub fn new(text: &str) -> Result<Self, BadKey> {
-        let plain = text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\');
+        let is_plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\' | b',' | b';');
+        let plain = text.bytes().all(is_plain);
         if text.is_empty() || text.len() > MAX_LEN || !plain {
             return Err(BadKey);
         }
@@ -118,7 +120,8 @@ impl fmt::Display for IdempotencyKey {
 impl fmt::Display for BadKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
-            "an idempotency key is 1 to 255 characters of visible ASCII without quotes and backslashes",
+            "an idempotency key is 1 to 255 characters of visible ASCII without quotes, backslashes, commas and \
+             semicolons",
         )
     }
 }
@@ -167,7 +170,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_a_key_is_refused() {
-        for text in ["", "a b", "a\"b", "a\\b", "ä", "a\r\nb", &"k".repeat(256)] {
+        for text in ["", "a b", "a\"b", "a\\b", "a,b", "a;b", "ä", "a\r\nb", &"k".repeat(256)] {
             assert_eq!(IdempotencyKey::new(text), Err(BadKey), "{text:?}");
         }
         let order = IdempotencyKey::new("order-17").unwrap();
