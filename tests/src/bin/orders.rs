@@ -26,7 +26,7 @@ use std::{
 use axum::{
     Extension, Router,
     body::Bytes,
-    http::StatusCode,
+    http::{self, StatusCode},
     response::{IntoResponse, Response},
     routing::post,
 };
@@ -134,7 +134,7 @@ async fn take(desk: &Desk, run: &Run) -> Response {
     };
     TokioClock.sleep(Duration::from_millis(after)).await;
     match done {
-        Ok(answer) => axum::http::Response::<Full<Bytes>>::from(answer).into_response(),
+        Ok(answer) => http::Response::<Full<Bytes>>::from(answer).into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
     }
 }
