@@ -1,6 +1,7 @@
 //! The run: the agenda's events in their order, callers at one end and the dependency at the other.
 
 mod call;
+mod conclude;
 mod gates;
 mod limits;
 mod replay;

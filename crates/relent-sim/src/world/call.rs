@@ -4,16 +4,13 @@
 use std::time::Duration;
 
 use relent_core::{
-    Decision, History, Refusal, StopReason, Timestamp, Verdict, Wait,
-    breaker::{Recorded, Ticket},
-    budget::Loan,
-    rate::Place as RatePlace,
+    Decision, History, StopReason, Timestamp, breaker::Ticket, budget::Loan, rate::Place as RatePlace,
 };
 
 use super::{World, gates::Passed, tier::changed};
 use crate::{
     agenda::Kind,
-    measure::{Place, Went},
+    measure::Place,
     server::{Answer, Reception, Request},
 };
 
@@ -22,7 +19,7 @@ use crate::{
 pub(super) struct Call {
     pub(super) history: History,
     pub(super) loan: Option<Loan>,
-    ticket: Option<Ticket>,
+    pub(super) ticket: Option<Ticket>,
     pub(super) began: Timestamp,
     /// When the attempt under way, or a wait at a gate, must end.
     pub(super) give_up_at: Timestamp,
@@ -36,10 +33,10 @@ pub(super) struct Call {
     pub(super) origin: Origin,
     /// What it asked of the next service, where there is one.
     pub(super) child: u32,
-    place: Place,
+    pub(super) place: Place,
     /// The point in which its attempt arrived at the dependency.
     arrived: u32,
-    attempts: u32,
+    pub(super) attempts: u32,
     answer: Answer,
     /// Which of the limits it holds room at.
     pub(super) holds: [bool; 2],
@@ -254,123 +251,9 @@ impl World<'_> {
     }
 
     #[inline]
-    fn is_awaited(&self, call: u32, epoch: u32) -> bool {
+    pub(super) fn is_awaited(&self, call: u32, epoch: u32) -> bool {
         let state = &self.calls[call as usize];
         state.epoch == epoch && state.state == State::Running
-    }
-
-    /// The attempt has ended. The breaker and the budget are told, in this order, and the core decides.
-    #[inline]
-    pub(super) fn conclude(&mut self, call: u32, verdict: Verdict) {
-        self.gauges.in_flight -= 1;
-        let now = self.now;
-        let state = &mut self.calls[call as usize];
-        state.state = State::Waiting;
-        state.epoch = state.epoch.wrapping_add(1);
-        state.child = NOBODY;
-        let tier = &mut self.tiers[usize::from(state.tier)];
-        let client = &mut tier.clients[state.client as usize];
-        if let (Some(ticket), Some(breaker)) = (state.ticket.take(), &mut client.breaker) {
-            let recorded = breaker.record(ticket, verdict, now.since(state.began), now);
-            changed(Recorded::transition(recorded), &mut self.gauges, &mut self.recorder);
-        }
-        if let Some(budget) = &mut client.budget {
-            match (verdict, state.loan.take()) {
-                (Verdict::Success, None) => budget.on_first_success(now),
-                (Verdict::Success, Some(loan)) => budget.on_retry_success(loan, now),
-                (_, Some(loan)) => budget.on_retry_failure(loan),
-                (_, None) => {}
-            }
-            if let Verdict::Failure { cause, .. } = verdict {
-                budget.on_failure(cause);
-            }
-        }
-        let decision = tier.policy.retry.conclude(&mut state.history, verdict, now);
-        let began = state.began;
-        self.write_down(call, began, verdict, decision);
-        self.make_room(call, At::Attempt);
-        match decision {
-            Decision::Stop(reason) => self.end(call, reason, None),
-            Decision::Retry(wait) => self.plan(call, verdict, wait),
-        }
-    }
-
-    /// The core would try again after this wait: so it is, unless the budget or the breaker says no.
-    fn plan(&mut self, call: u32, verdict: Verdict, wait: Wait) {
-        let state = &mut self.calls[call as usize];
-        let client = &mut self.tiers[usize::from(state.tier)].clients[state.client as usize];
-        if let (Some(budget), Verdict::Failure { cause, .. }) = (&mut client.budget, verdict) {
-            match budget.try_retry(cause, self.now) {
-                Ok(loan) => state.loan = Some(loan),
-                Err(refusal) => return self.refuse(call, refusal),
-            }
-        }
-        let again = self.now.after(wait.length);
-        if let Some(refusal) = self.tiers[usize::from(state.tier)].open_at(state.client, again) {
-            return self.refuse(call, refusal);
-        }
-        self.gauges.waiting += 1;
-        self.agenda.put(again, Kind::Retry, call, state.epoch);
-    }
-
-    /// A call's wait is over.
-    pub(super) fn retry(&mut self, call: u32, epoch: u32) {
-        if self.calls[call as usize].epoch == epoch {
-            self.gauges.waiting -= 1;
-            self.seek(call);
-        }
-    }
-
-    pub(super) fn refuse(&mut self, call: u32, refusal: Refusal) {
-        self.end(call, StopReason::Refused(refusal.by), Some(refusal));
-    }
-
-    /// The call has ended: what it held goes back, the innermost first, and who waits for it goes on.
-    pub(super) fn end(&mut self, call: u32, reason: StopReason, refusal: Option<Refusal>) {
-        self.release(call);
-        self.script_ended(call, reason);
-        let state = &mut self.calls[call as usize];
-        state.state = State::Free;
-        state.epoch = state.epoch.wrapping_add(1);
-        let (origin, tier, place) = (state.origin, state.tier, state.place);
-        let went = Went { succeeded: reason == StopReason::Succeeded, attempts: state.attempts };
-        self.free.push(call);
-        if tier == 0 {
-            self.recorder.call_ended(place, went, self.now);
-            self.ends.count(reason);
-        }
-        match origin {
-            Origin::Stream => {}
-            Origin::Caller(caller) => self.caller_goes_on(caller, went.succeeded, refusal),
-            Origin::Above { call, epoch } if self.is_awaited(call, epoch) => {
-                let answer = if went.succeeded { Answer::Served } else { Answer::Failed };
-                let verdict = self.tiers[usize::from(tier) - 1].verdict(answer);
-                self.conclude(call, verdict);
-            }
-            Origin::Above { .. } => {}
-        }
-    }
-
-    fn release(&mut self, call: u32) {
-        for at in [At::Attempt, At::Admission] {
-            if let Some(place) = self.calls[call as usize].booked[at as usize].take()
-                && let Some(limits) = self.limits(call, at)
-            {
-                limits.give_back(place);
-            }
-            self.make_room(call, at);
-        }
-        let state = &mut self.calls[call as usize];
-        let client = &mut self.tiers[usize::from(state.tier)].clients[state.client as usize];
-        if let (Some(ticket), Some(breaker)) = (state.ticket.take(), &mut client.breaker) {
-            breaker.give_back(ticket);
-        }
-        if let Some(budget) = &mut client.budget {
-            if let Some(loan) = state.loan.take() {
-                budget.on_unsent(loan);
-            }
-            budget.on_end();
-        }
     }
 }
 
