@@ -1,9 +1,10 @@
 //! What the dependency does with one request: every answer, and every way of not giving one.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, StatusCode};
+use tokio::sync::watch;
 
 use crate::hint::Hint;
 
@@ -23,7 +24,72 @@ pub enum Act {
     Reset,
     /// The whole request is read, then the connection is closed in order, without an answer.
     Close,
+    /// The whole request is read; when the gate opens, [`Play::act`](crate::Play::act) is asked again.
+    Held(Gate),
 }
+
+/// Holds requests back until it is opened. It stays open. Clones are the same gate.
+///
+/// # Examples
+///
+/// ```
+/// use http::StatusCode;
+/// use relent_probe::{Act, Dependency, Gate, Head};
+///
+/// let gate = Gate::new();
+/// let held = gate.clone();
+/// let dependency = Dependency::open(move |_: &Head<'_>| match held.is_open() {
+///     true => Act::status(StatusCode::OK),
+///     false => Act::Held(held.clone()),
+/// })?;
+/// // … until what is tested has sent its request and is seen to wait …
+/// gate.open();
+/// # let _ = dependency;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Gate(Arc<watch::Sender<bool>>);
+
+impl Gate {
+    /// A gate that is shut.
+    pub fn new() -> Self {
+        Self(Arc::new(watch::channel(false).0))
+    }
+
+    /// Opens it.
+    pub fn open(&self) {
+        self.0.send_replace(true);
+    }
+
+    /// Whether it is open.
+    pub fn is_open(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    /// Waits until it is open.
+    ///
+    /// # Cancellation safety
+    ///
+    /// It does nothing but wait.
+    pub(crate) async fn opened(&self) {
+        // We hold the sender, so this does not fail.
+        let _ = self.0.subscribe().wait_for(|open| *open).await;
+    }
+}
+
+impl Default for Gate {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl PartialEq for Gate {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Gate {}
 
 /// An answer, whole or not.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -170,7 +170,7 @@ const LAST_SECOND: u64 = 253_402_300_799;
 #[cfg(test)]
 mod tests {
     use http::{HeaderMap, StatusCode, header};
-    use relent_tower::http::hints::server_wait;
+    use relent_tower::http::hints::{Advice, advice, server_wait};
 
     use super::*;
 
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_is_what_relents_own_parser_reads() {
-        for form in [WaitForm::Seconds, WaitForm::Date, WaitForm::Rfc850, WaitForm::Asctime] {
+        for form in WaitForm::ALL {
             for millis in [0, 1, 999, 1000, 1001, 86_400_000] {
                 let wait = Duration::from_millis(millis);
                 let read = server_wait(StatusCode::SERVICE_UNAVAILABLE, &sent(Hint::Wait(wait, form)), NOW);
@@ -218,6 +218,14 @@ mod tests {
                     "{form:?} {wait:?}: {read:?}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn advice_is_read_as_it_was_meant() {
+        for (should, meant) in [(ShouldRetry::Yes, Advice::Retry), (ShouldRetry::No, Advice::Stop)] {
+            let headers = sent(Hint::ShouldRetry(should));
+            assert_eq!(advice(StatusCode::SERVICE_UNAVAILABLE, &headers), Some(meant));
         }
     }
 

@@ -23,7 +23,7 @@ mod script;
 mod suite;
 mod trial;
 
-pub use act::{Act, Answer, Extent};
+pub use act::{Act, Answer, Extent, Gate};
 pub use card::{Card, Fact, Grade, Judged, Run, Told};
 pub use check::{Check, Verdict, checks};
 pub use client::{Ask, Client};

@@ -8,7 +8,7 @@ use std::{
 };
 
 use http::StatusCode;
-use relent_probe::{Act, Answer, Dependency, End, Head, Hint, Limits, Script, ShouldRetry, WaitForm};
+use relent_probe::{Act, Answer, Dependency, End, Gate, Head, Hint, Limits, Script, ShouldRetry, WaitForm};
 use wire::{answer, ask, dial, until};
 
 fn playing(script: &str) -> Dependency {
@@ -189,4 +189,25 @@ fn head_requests_get_no_body_and_http_1_0_gets_an_end() {
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
     assert!(text.ends_with("relent\nr"), "{text}");
+}
+
+#[test]
+fn what_is_held_is_answered_when_the_gate_opens_or_its_client_goes() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let dependency = Dependency::open(move |_: &Head<'_>| match held.is_open() {
+        false => Act::Held(held.clone()),
+        true => Act::status(StatusCode::CREATED),
+    })
+    .unwrap();
+    let mut stays = dial(&dependency);
+    stays.write_all(b"GET /stays HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    let mut goes = dial(&dependency);
+    goes.write_all(b"GET /goes HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    until(&dependency, |arrivals| arrivals.len() == 2 && arrivals.iter().all(|one| one.read_at.is_some()));
+    drop(goes);
+    until(&dependency, |arrivals| arrivals.iter().any(|one| matches!(one.end, End::ClientGone { .. })));
+    assert!(dependency.arrivals().iter().any(|one| one.path == "/stays" && one.end == End::Pending));
+    gate.open();
+    assert!(answer(&mut stays).starts_with("HTTP/1.1 201"));
 }

@@ -10,7 +10,9 @@ use std::{
     time::Duration,
 };
 
-use relent::{Attempt, Cause, Classify, Pipeline, Policy, PolicyText, Sent, Verdict as Meaning};
+use relent::{
+    Attempt, Cause, Classify, Clock as _, Pipeline, Policy, PolicyText, Sent, UnixClock, Verdict as Meaning,
+};
 use relent_probe::{Card, Client, Curve, Fit, JitterKind, Suite, Verdict};
 
 /// One after the other: side by side each would be the other's noise.
@@ -214,3 +216,35 @@ impl Classify for Failure {
 }
 
 const ATTEMPT: Duration = Duration::from_millis(800);
+
+#[test]
+fn a_suite_that_is_given_up_leaves_no_client_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    // A shell that starts another process, as launchers do.
+    let script = format!("sleep 600 & echo $! > '{}'; wait", file.display());
+    let client = Client::new(["sh", "-c", &script]).unwrap();
+    let suite = small();
+    runtime().block_on(async {
+        // Both arms are cancel safe: giving up is what is tested.
+        tokio::select! {
+            _ = suite.run(&client) => panic!("it cannot end"),
+            () = eventually(|| std::fs::read_to_string(&file).is_ok_and(|text| text.ends_with('\n'))) => {}
+        }
+    });
+    let pid = std::fs::read_to_string(&file).unwrap();
+    let status = || std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    // What was killed and is not collected yet is a zombie.
+    let gone = || status().is_empty() || status().contains(") Z ");
+    runtime().block_on(eventually(gone));
+}
+
+/// Polls until it is so.
+async fn eventually(so: impl Fn() -> bool) {
+    let clock = UnixClock::new();
+    let give_up = clock.now().after(Duration::from_secs(30));
+    while !so() {
+        assert!(clock.now() < give_up, "after 30 s it still is not so");
+        clock.sleep(Duration::from_millis(5)).await;
+    }
+}

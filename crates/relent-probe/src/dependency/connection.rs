@@ -69,8 +69,11 @@ impl Talk {
 
     async fn answer(&mut self, head: RequestHead, at: Timestamp) -> Then {
         let RequestHead { method, path, headers, framing, after } = head;
-        let act = self.desk.play.act(&Head { method: &method, path: &path, headers: &headers });
+        let desk = Arc::clone(&self.desk);
+        let play = || desk.play.act(&Head { method: &method, path: &path, headers: &headers });
+        let mut act = play();
         let expects = headers.get(header::EXPECT).is_some();
+        let (path, headers) = (path.clone(), headers.clone());
         let arrival = Arrival { method: Some(method.clone()), path, headers, ..self.blank(at) };
         let arrival = self.desk.log.note(arrival);
         if act == Act::ResetUnread {
@@ -89,7 +92,15 @@ impl Talk {
         if whole == crate::record::Whole::No {
             return self.gone(arrival);
         }
+        while let Act::Held(gate) = act {
+            // Both arms are cancel safe: a gate is only waited for, and what was read stands in the buffer.
+            tokio::select! {
+                () = gate.opened() => act = play(),
+                () = leaves(&self.stream, &mut self.buffer) => return self.gone(arrival),
+            }
+        }
         match act {
+            Act::Held(_) => unreachable!("it was held until it was not"),
             Act::Answer(answer) => self.write(arrival, &answer, method == http::Method::HEAD, after).await,
             Act::Hang => {
                 leaves(&self.stream, &mut self.buffer).await;
