@@ -1,9 +1,6 @@
-//! A request as a receiver reads it from its socket.
+//! A request as it arrived at the scripted dependency that the tests use as a receiver.
 
-use std::{
-    io::{self, BufRead as _, BufReader, Read as _},
-    net::TcpStream,
-};
+use relent_probe::{Arrival, Dependency, Limits, Play, Whole};
 
 /// A request that came.
 #[derive(Clone, Debug)]
@@ -15,26 +12,32 @@ pub(crate) struct Request {
     pub(crate) body: Vec<u8>,
 }
 
-/// Reads one. A sender that hangs up before it is an error: no request came.
-pub(crate) fn read(stream: &TcpStream) -> io::Result<Request> {
-    let mut reader = BufReader::new(stream);
-    let mut line = || {
-        let mut text = String::new();
-        reader.read_line(&mut text).map(|_| text.trim_end().to_owned())
-    };
-    let first = line()?;
-    if first.is_empty() {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    let mut headers = Vec::new();
-    loop {
-        match line()? {
-            end if end.is_empty() => break,
-            header => headers.push(header.to_ascii_lowercase()),
+/// A receiver on a free port.
+pub(crate) fn receiver(play: impl Play) -> Dependency {
+    let limits = Limits { body: 1 << 20, ..Limits::default() };
+    Dependency::listen((std::net::Ipv4Addr::LOCALHOST, 0).into(), play, limits).unwrap()
+}
+
+/// The requests that came whole.
+pub(crate) fn requests(dependency: &Dependency) -> Vec<Request> {
+    dependency
+        .arrivals()
+        .iter()
+        .filter(|arrival| arrival.body.whole == Whole::Yes)
+        .map(Request::from)
+        .collect()
+}
+
+impl From<&Arrival> for Request {
+    fn from(arrival: &Arrival) -> Self {
+        let method = arrival.method.as_ref().expect("what came whole has a method");
+        let header = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
+            format!("{name}: {}", String::from_utf8_lossy(value.as_bytes())).to_ascii_lowercase()
+        };
+        Self {
+            line: format!("{method} {} HTTP/1.1", arrival.path),
+            headers: arrival.headers.iter().map(header).collect(),
+            body: arrival.body.kept.to_vec(),
         }
     }
-    let length = headers.iter().find_map(|header| header.strip_prefix("content-length: ")?.parse().ok());
-    let mut body = vec![0; length.unwrap_or(0)];
-    reader.read_exact(&mut body)?;
-    Ok(Request { line: first, headers, body })
 }

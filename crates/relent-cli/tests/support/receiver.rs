@@ -1,94 +1,61 @@
 //! A receiver that answers by the path it is asked for.
 
 use std::{
-    io::Write as _,
-    net::{SocketAddr, TcpListener, TcpStream},
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
-    thread,
+    time::Duration,
 };
 
-use super::request::{Request, read};
+use http::StatusCode;
+use relent_probe::{Act, Answer, Dependency, Head, Hint, WaitForm};
+
+use super::request::{self, Request};
 
 /// Answers `/STATUS` with that status until it is mended and with 200 from then on; `/hostile` with 422 and a body
 /// that would steer a terminal; `/asks` with 429 and `Retry-After: 2`.
 pub(crate) struct Receiver {
-    address: SocketAddr,
-    shared: Arc<Shared>,
-    thread: Option<thread::JoinHandle<()>>,
-}
-
-#[derive(Default)]
-struct Shared {
-    closed: AtomicBool,
-    mended: AtomicBool,
-    requests: Mutex<Vec<Request>>,
+    dependency: Dependency,
+    mended: Arc<AtomicBool>,
 }
 
 impl Receiver {
     pub(crate) fn open() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let shared = Arc::new(Shared::default());
-        let theirs = Arc::clone(&shared);
-        let thread = thread::spawn(move || {
-            for stream in listener.incoming() {
-                if theirs.closed.load(Ordering::Relaxed) {
-                    return;
-                }
-                // A sender that hangs up early is a request that did not come.
-                let _ = theirs.answer(stream.unwrap());
-            }
-        });
-        Self { address, shared, thread: Some(thread) }
+        let mended = Arc::new(AtomicBool::new(false));
+        let theirs = Arc::clone(&mended);
+        let dependency =
+            request::receiver(move |request: &Head<'_>| act(request.path, theirs.load(Ordering::SeqCst)));
+        Self { dependency, mended }
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.address)
+        self.dependency.url(path)
     }
 
     pub(crate) fn mend(&self) {
-        self.shared.mended.store(true, Ordering::Relaxed);
+        self.mended.store(true, Ordering::SeqCst);
     }
 
     pub(crate) fn requests(&self) -> Vec<Request> {
-        self.shared.requests.lock().unwrap().clone()
+        request::requests(&self.dependency)
     }
 }
 
-impl Drop for Receiver {
-    fn drop(&mut self) {
-        self.shared.closed.store(true, Ordering::Relaxed);
-        // Wakes the accept; if that fails the listener is gone already.
-        let _ = TcpStream::connect(self.address);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+fn act(path: &str, mended: bool) -> Act {
+    let path = path.split('?').next().unwrap_or_default();
+    let says = |status: StatusCode, body: &'static str| Answer::new(status).with_body(body);
+    let answer = match path {
+        _ if mended => says(StatusCode::OK, "mended"),
+        "/hostile" => says(StatusCode::UNPROCESSABLE_ENTITY, "\u{1b}[2Jevil\u{202e}\r\nsecond line"),
+        "/asks" => says(StatusCode::TOO_MANY_REQUESTS, "")
+            .with_hint(Hint::Wait(Duration::from_secs(2), WaitForm::Seconds)),
+        path => {
+            match path.trim_start_matches('/').parse().ok().and_then(|code| StatusCode::from_u16(code).ok()) {
+                Some(status) => says(status, "as asked"),
+                None => says(StatusCode::NOT_FOUND, "nothing here"),
+            }
         }
-    }
-}
-
-impl Shared {
-    fn answer(&self, mut stream: TcpStream) -> std::io::Result<()> {
-        let request = read(&stream)?;
-        let path = request.line.split(' ').nth(1).unwrap_or_default().to_owned();
-        self.requests.lock().unwrap().push(request);
-        let mended = self.mended.load(Ordering::Relaxed);
-        let (path, _query) = path.split_once('?').unwrap_or((&path, ""));
-        let (status, headers, body) = match path {
-            _ if mended => ("200", "", "mended"),
-            "/hostile" => ("422", "", "\u{1b}[2Jevil\u{202e}\r\nsecond line"),
-            "/asks" => ("429", "retry-after: 2\r\n", ""),
-            path => match path.trim_start_matches('/') {
-                status if status.parse::<u16>().is_ok() => (status, "", "as asked"),
-                _ => ("404", "", "nothing here"),
-            },
-        };
-        let length = body.len();
-        write!(
-            stream,
-            "HTTP/1.1 {status} X\r\n{headers}content-length: {length}\r\nconnection: close\r\n\r\n{body}"
-        )
-    }
+    };
+    answer.into()
 }
