@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "no test uses all of it")]
 
+#[cfg(feature = "hyper")]
+pub(crate) mod conversation;
 pub(crate) mod inner;
 
 use std::{
