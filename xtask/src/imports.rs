@@ -27,6 +27,11 @@ const TABLE: &[Row] = &[
         ],
     ),
     (
+        "relent-reqwest",
+        &["relent", "relent-tower"],
+        &["async-trait", "http", "pin-project-lite", "reqwest", "reqwest-middleware", "tower-service"],
+    ),
+    (
         "relent-idempotency",
         &["relent"],
         &[

@@ -14,7 +14,7 @@ use pin_project_lite::pin_project;
 use relent::{Attempt, Operation, Work};
 use tower_service::Service;
 
-use crate::{BoxError, drain::Drain, fault::Fault, http::deadline, replay::Replay, settings::Settings};
+use crate::{BoxError, Drain, Replay, Wire, fault::Fault};
 
 /// A request and the service that sends it, for as long as the call lasts.
 pub(crate) struct Exchange<S, B, ResB> {
@@ -23,7 +23,7 @@ pub(crate) struct Exchange<S, B, ResB> {
     first: First,
     /// The request as every attempt sends it. `None`: the only attempt that there can be has taken it.
     template: Option<Template<B>>,
-    settings: Arc<Settings>,
+    wire: Arc<Wire>,
     leftover: Option<Drain<ResB>>,
 }
 
@@ -41,31 +41,15 @@ struct Template<B> {
 }
 
 impl<S, B, ResB> Exchange<S, B, ResB> {
-    pub(crate) fn new(
-        service: S,
-        failed: Option<Fault>,
-        request: Request<B>,
-        settings: Arc<Settings>,
-    ) -> Self {
+    pub(crate) fn new(service: S, failed: Option<Fault>, request: Request<B>, wire: Arc<Wire>) -> Self {
         let (head, body) = request.into_parts();
         let template = Some(Template { head, body });
         let first = failed.map_or(First::Ready, First::Failed);
-        Self { service, first, template, settings, leftover: None }
+        Self { service, first, template, wire, leftover: None }
     }
 }
 
 impl<B: Replay> Template<B> {
-    /// What belongs to one attempt, written into the template: its copies have it too.
-    fn stamp(&mut self, settings: &Settings, attempt: Attempt) {
-        let headers = &mut self.head.headers;
-        if settings.attempt_header {
-            headers.insert(deadline::ATTEMPT, deadline::attempt_value(attempt.number));
-        }
-        if let Some((header, margin)) = &settings.time_left {
-            header.write_to(headers, attempt.allowed().saturating_sub(*margin));
-        }
-    }
-
     fn copy(&self) -> Option<Request<B>> {
         Some(Request::from_parts(self.head.clone(), self.body.replay()?))
     }
@@ -89,7 +73,7 @@ where
     fn begin(&mut self, attempt: Attempt, _: impl FnOnce() -> Work) -> Self::Future {
         self.leftover = None;
         let request = self.template.take().map(|mut template| {
-            template.stamp(&self.settings, attempt);
+            self.wire.stamp(&mut template.head.headers, attempt);
             match template.copy() {
                 Some(copy) => {
                     self.template = Some(template);

@@ -4,18 +4,17 @@ use std::{
     fmt,
     future::Future,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll, ready},
 };
 
 use http::{Request, Response};
 use http_body::Body;
 use pin_project_lite::pin_project;
-use relent::{Calls, Clock, Pipeline, Report, RunWithReport, StopReason, TokioClock};
+use relent::{Calls, Clock, Pipeline, Report, RunWithReport, TokioClock};
 use tower_service::Service;
 
-use crate::{
-    BoxError, Error, HttpClassifier, Replay, exchange::Exchange, service::RequestRoute, settings::Reports,
-};
+use crate::{BoxError, Error, HttpClassifier, Replay, Wire, exchange::Exchange, service::RequestRoute};
 
 type Run<S, B, ResB, C> = RunWithReport<Pipeline<C, HttpClassifier>, RequestRoute, Exchange<S, B, ResB>>;
 
@@ -38,7 +37,7 @@ pin_project! {
     {
         #[pin]
         run: Run<S, B, ResB, C>,
-        reports: Reports,
+        wire: Arc<Wire>,
     }
 }
 
@@ -53,9 +52,9 @@ where
     pub(crate) fn new(
         calls: Calls<Pipeline<C, HttpClassifier>, RequestRoute>,
         exchange: Exchange<S, B, ResB>,
-        reports: Reports,
+        wire: Arc<Wire>,
     ) -> Self {
-        Self { run: calls.run_operation_with_report(exchange), reports }
+        Self { run: calls.run_operation_with_report(exchange), wire }
     }
 }
 
@@ -73,7 +72,7 @@ where
         let this = self.project();
         let (result, report) = ready!(this.run.poll(cx));
         Poll::Ready(result.map(|mut response| {
-            if *this.reports == Reports::All || is_notable(&report) {
+            if this.wire.reports(&report) {
                 response.extensions_mut().insert(report);
             }
             response
@@ -107,8 +106,4 @@ where
 /// ```
 pub fn report<B>(response: &Response<B>) -> Option<&Report> {
     response.extensions().get()
-}
-
-fn is_notable(report: &Report) -> bool {
-    report.attempts != 1 || report.stop != StopReason::Succeeded
 }

@@ -82,17 +82,20 @@ mod patience;
 mod replay;
 mod server;
 mod service;
-mod settings;
 mod terms;
+mod wire;
 
 pub use classifier::HttpClassifier;
+pub use drain::Drain;
 pub use fault::{Error, Fault};
 pub use future::{PipelineFuture, report};
 pub use layer::PipelineLayer;
+pub use patience::refuse_hours;
 pub use replay::{Replay, ReplayBody, ReplayError};
 pub use server::{DeadlineFuture, DeadlineLayer, DeadlineService, Incoming};
 pub use service::PipelineService;
 pub use terms::CallTerms;
+pub use wire::Wire;
 
 /// Any error: what tower's own layers make of theirs.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;

@@ -4,8 +4,13 @@ use std::time::Duration;
 
 use relent::{DurationText, Invalid, Policy, ServerWaitMode};
 
-/// Refuses a policy under which one call may take more than an hour.
-pub(crate) fn check(policy: &Policy) -> Result<(), Invalid> {
+/// Refuses a policy under which one call may take more than an hour: what waits that long in memory is lost with
+/// its process. Every face of a client asks this before it takes a pipeline.
+///
+/// # Errors
+///
+/// The field that lets a call take so long, and the way out: a limit, or the durable server.
+pub fn refuse_hours(policy: &Policy) -> Result<(), Invalid> {
     let (field, longest) = longest(policy);
     match longest {
         Some(longest) if longest <= MOST => Ok(()),
@@ -65,13 +70,13 @@ mod tests {
 
     #[test]
     fn a_call_that_wants_hours_is_pointed_to_the_durable_server() {
-        let refused = check(&Policy::durable()).unwrap_err();
+        let refused = refuse_hours(&Policy::durable()).unwrap_err();
         assert_eq!(refused.field, "business_deadline");
         assert!(
             refused.reason.contains("a call may take 3d") && refused.reason.contains("relent serve"),
             "{refused}"
         );
-        let long = |total_timeout| check(&Policy { total_timeout, ..Policy::live() });
+        let long = |total_timeout| refuse_hours(&Policy { total_timeout, ..Policy::live() });
         assert_eq!(long(Some(MOST)), Ok(()));
         assert_eq!(long(Some(MOST + Duration::from_secs(1))).unwrap_err().field, "total_timeout");
     }
@@ -82,7 +87,7 @@ mod tests {
             let mut policy = Policy { total_timeout: None, ..Policy::live() };
             policy.retry.max_attempts = attempts;
             policy.retry.server_wait.limit = Duration::from_secs(limit);
-            check(&policy)
+            refuse_hours(&policy)
         };
         assert_eq!(with(Some(5), 60), Ok(()), "ten seconds of attempts and four minutes of waits");
         assert!(with(Some(5), 900).is_err(), "ten seconds of attempts and an hour of waits");
@@ -94,7 +99,7 @@ mod tests {
 
     #[test]
     fn of_the_presets_only_those_without_an_end_are_refused() {
-        let refused = Preset::ALL.iter().filter(|preset| check(&preset.policy()).is_err());
+        let refused = Preset::ALL.iter().filter(|preset| refuse_hours(&preset.policy()).is_err());
         let refused: Vec<&str> = refused.map(|preset| preset.name()).collect();
         // Azure's obeys a server that asks for days, and has no end of its own: it needs a total_timeout.
         assert_eq!(refused, ["durable", "azure-core"]);

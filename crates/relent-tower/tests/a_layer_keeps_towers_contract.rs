@@ -1,6 +1,7 @@
 //! What tower asks of a middleware, and what one-shot bodies, connections and callers that go ask of this one.
 
-mod support;
+#[path = "support/inner.rs"]
+mod inner;
 
 use std::{
     io,
@@ -19,8 +20,9 @@ use http_body::{Body, Frame};
 use http_body_util::Full;
 use relent::{Backoff, Clock, Idempotency, Jitter, ManualClock, Pipeline, Policy, StopReason, TokioClock};
 use relent_tower::{PipelineFuture, PipelineLayer, PipelineService, ReplayBody, report};
-use support::inner::{Act, Inner, answer};
 use tower::{Service, ServiceBuilder, ServiceExt, buffer::Buffer, layer::Layer, limit::ConcurrencyLimit};
+
+use self::inner::{Act, Inner, answer};
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -1,7 +1,8 @@
 //! The layer over a service in memory, under a clock that stands still: what is repeated, how often, and what the
 //! caller gets.
 
-mod support;
+#[path = "support/inner.rs"]
+mod inner;
 
 use std::{io, time::Duration};
 
@@ -12,9 +13,10 @@ use relent::{
     Answer, Backoff, Gate, Idempotency, Jitter, ManualClock, Pipeline, Policy, Retries, RouteRule, Rules,
     StopReason,
 };
-use relent_tower::{CallTerms, Error, PipelineLayer, report};
-use support::inner::{Act, Inner, answer, saying};
+use relent_tower::{CallTerms, Error, PipelineLayer, Wire, report};
 use tower::{Service, ServiceExt, layer::Layer};
+
+use self::inner::{Act, Inner, answer, saying};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -58,7 +60,7 @@ fn a_first_success_passes_through_without_a_word() {
     let response = send(&clock, &layer(&clock, policy()), &inner, request(Method::GET, "/")).unwrap();
     assert_eq!((stopped(&response), inner.count()), ((200, None), 1));
 
-    let all = layer(&clock, policy()).reporting_all();
+    let all = layer(&clock, policy()).with_wire(Wire::new().reporting_all());
     let response = send(&clock, &all, &inner, request(Method::GET, "/")).unwrap();
     assert_eq!(stopped(&response), (200, Some((1, StopReason::Succeeded))));
     assert_eq!(report(&response).unwrap().dependency.as_deref(), Some("stock"));
@@ -342,7 +344,8 @@ fn the_time_left_goes_out_anew_with_every_attempt() {
             0 => Inner::new(&clock, [zero]),
             _ => Inner::new(&clock, hangs),
         };
-        let layer = layer(&clock, policy).passing_time_left(TimeLeft::REQUEST_TIMEOUT_MS, Duration::ZERO);
+        let layer = layer(&clock, policy)
+            .with_wire(Wire::new().passing_time_left(TimeLeft::REQUEST_TIMEOUT_MS, Duration::ZERO));
         let _ = send(&clock, &layer, &inner, request(Method::GET, "/"));
         let sent = inner.values("x-request-timeout-ms");
         assert_eq!(sent, expected.map(|millis| Some(millis.to_owned())), "{wait} ms between attempts");
@@ -354,7 +357,8 @@ fn a_margin_is_kept_back_and_a_header_that_is_there_bounds_the_call() {
     use relent_tower::http::deadline::TimeLeft;
     let clock = ManualClock::new();
     let inner = Inner::new(&clock, [answer(503)]);
-    let layer = layer(&clock, policy()).passing_time_left(TimeLeft::GRPC, Duration::from_millis(50));
+    let layer = layer(&clock, policy())
+        .with_wire(Wire::new().passing_time_left(TimeLeft::GRPC, Duration::from_millis(50)));
     let mut bounded = request(Method::GET, "/");
     TimeLeft::GRPC.write_to(bounded.headers_mut(), Duration::from_millis(1500));
     let response = send(&clock, &layer, &inner, bounded).unwrap();
@@ -366,8 +370,13 @@ fn a_margin_is_kept_back_and_a_header_that_is_there_bounds_the_call() {
 fn an_attempts_number_can_be_left_out() {
     let clock = ManualClock::new();
     let inner = Inner::new(&clock, [answer(200)]);
-    send(&clock, &layer(&clock, policy()).without_attempt_header(), &inner, request(Method::GET, "/"))
-        .unwrap();
+    send(
+        &clock,
+        &layer(&clock, policy()).with_wire(Wire::new().without_attempt_header()),
+        &inner,
+        request(Method::GET, "/"),
+    )
+    .unwrap();
     assert_eq!(inner.values("x-relent-attempt"), [None]);
 }
 

@@ -1,6 +1,7 @@
 //! The server's side: a deadline and an attempt's number from the caller, and the calls that answer it.
 
-mod support;
+#[path = "support/inner.rs"]
+mod inner;
 
 use std::{convert::Infallible, time::Duration};
 
@@ -8,9 +9,10 @@ use bytes::Bytes;
 use http::{HeaderName, Request, Response, StatusCode};
 use http_body_util::Full;
 use relent::{Ambient, Backoff, Clock, Idempotency, Jitter, ManualClock, Pipeline, Policy, StopReason};
-use relent_tower::{DeadlineLayer, Incoming, PipelineLayer, http::deadline::TimeLeft, report};
-use support::inner::{Inner, answer};
+use relent_tower::{DeadlineLayer, Incoming, PipelineLayer, Wire, http::deadline::TimeLeft, report};
 use tower::{ServiceExt, layer::Layer, service_fn};
+
+use self::inner::{Inner, answer};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -150,7 +152,8 @@ fn the_ceiling_goes_from_hop_to_hop() {
     // What one server is told, less its margin, is what it tells the next.
     let clock = ManualClock::new();
     let inner = Inner::new(&clock, [answer(200)]);
-    let calls = stock(&clock).passing_time_left(TimeLeft::REQUEST_TIMEOUT_MS, Duration::from_millis(100));
+    let calls = stock(&clock)
+        .with_wire(Wire::new().passing_time_left(TimeLeft::REQUEST_TIMEOUT_MS, Duration::from_millis(100)));
     let calls = calls.layer(inner.clone());
     let handler = service_fn(move |_: Request<()>| {
         let calls = calls.clone();

@@ -2,7 +2,10 @@
 //! of a 503, a time-out and a 200. Each shows how many attempts there were, under which key, how they were
 //! answered, and why there was no other.
 
-mod support;
+#[path = "support/conversation.rs"]
+mod conversation;
+#[path = "support/server.rs"]
+mod server;
 
 use std::time::Duration;
 
@@ -11,11 +14,12 @@ use relent::{
     StopReason, Verdict, WaitOrigin,
 };
 use relent_tower::{CallTerms, PipelineLayer};
-use support::{
-    conversation::{Conversation, Received, Reply, status},
-    deserted,
-};
 use tower::ServiceExt;
+
+use self::{
+    conversation::{Conversation, Received, Reply, status},
+    server::{Server, deserted},
+};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -64,7 +68,7 @@ async fn connection_reset_during_deployment() {
     // Bounded: a deployment that does not end is not waited for.
     let conversation = Conversation::new(policy(), [Reply::Reset]).await;
     let ended = conversation.send(conversation.request("GET", "/stock/apples")).await;
-    assert_eq!((ended.status, conversation.received().len() as u32), (None, ended.attempts));
+    assert_eq!((ended.status, conversation.received().len()), (None, ended.attempts as usize));
     assert!(ended.attempts <= 5 && ended.took < 5 * SECOND, "{ended:?}");
 }
 
@@ -136,7 +140,7 @@ async fn caller_cancellation() {
     let mut patient = policy();
     patient.attempt_timeout = 4 * SECOND;
     let conversation = Conversation::new(patient, [status(200)]).await;
-    let unanswered = support::Server::start(|_, mut peer| async move {
+    let unanswered = Server::start(|_, mut peer| async move {
         peer.request().await;
         peer.until_closed().await;
     })

@@ -1,7 +1,8 @@
 //! Every way in which an exchange of hyper-util's client can fail, produced over real sockets: what was sent is
 //! told apart from what may have been, and both from what the server refused to process.
 
-mod support;
+#[path = "support/server.rs"]
+mod server;
 
 use std::{
     io,
@@ -22,7 +23,8 @@ use hyper_util::{
 };
 use relent::{ErrorClass, Observed, Sent};
 use relent_tower::http::failure::{Phase, failure, failure_in};
-use support::{Peer, Server, deserted};
+
+use self::server::{Peer, Server, deserted};
 
 type Http = Client<HttpConnector, Full<Bytes>>;
 

@@ -137,6 +137,12 @@ pub enum Event<'a> {
         /// How many attempts one call of the outermost may come to. `None`: without limit.
         attempts: Option<u32>,
     },
+    /// What the calls are made with may try again by itself, beneath the policy, and nobody can tell: attempts may
+    /// be more than are counted. Told once for a pipeline's face, and not by a call.
+    MayRetryBeneath {
+        /// What: `reqwest`.
+        what: &'static str,
+    },
     /// An attempt was given up and its work ran on.
     Overran {
         /// Which, counted from 1.
@@ -178,6 +184,7 @@ impl Event<'_> {
             Self::BreakerChanged(_) => "breaker_changed",
             Self::BudgetChanged(_) => "budget_changed",
             Self::Nested { .. } => "nested",
+            Self::MayRetryBeneath { .. } => "may_retry_beneath",
             Self::Overran { .. } => "overran",
             Self::CallEnded(_) => "call_ended",
         }

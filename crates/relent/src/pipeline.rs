@@ -18,7 +18,7 @@ use crate::{
     classify::{ByError, Classifier, Observing, Sighting, With},
     clock::{BlockingClock, Clock, TokioClock},
     error::Error,
-    event::Observe,
+    event::{Event, Observe, Scene},
     gates::Controls,
     nesting::Identity,
     overrun::Tally,
@@ -145,6 +145,16 @@ impl<C: Clock, K> Pipeline<C, K> {
     pub fn observed_by(mut self, observer: Arc<dyn Observe>) -> Self {
         Arc::make_mut(&mut self.parts).observer = Some(observer);
         self
+    }
+
+    /// Tells the observer, if there is one, that what the calls are made with may try again by itself. For the
+    /// faces of clients that cannot be asked.
+    pub fn tell_of_retries_beneath(&self, what: &'static str) {
+        if let Some(observer) = self.observer() {
+            let (at, alert) = (self.clock.now(), self.policy().alert.as_deref());
+            let scene = Scene { dependency: self.name(), call: 0, at, alert };
+            observer.observe(scene, &Event::MayRetryBeneath { what });
+        }
     }
 
     /// Lets a function say what outcomes mean, so that a value (a 503) may be a failure and an error type need

@@ -20,10 +20,10 @@ use hyper_util::{
     rt::TokioExecutor,
 };
 use relent::{Clock, Event, ManualClock, Observe, Pipeline, Policy, Scene, StopReason, Wait};
-use relent_tower::{Error, PipelineLayer, PipelineService, report};
+use relent_tower::{Error, PipelineLayer, PipelineService, Wire, report};
 use tower::{ServiceExt, layer::Layer};
 
-use super::{Peer, Server};
+use crate::server::{Peer, Server};
 
 /// What the server does with one request. The last counts for all that follow.
 #[derive(Clone, Debug)]
@@ -82,7 +82,8 @@ impl Conversation {
         let pace = Arc::new(Pace { clock: clock.clone(), waits: Mutex::default(), ended: Mutex::default() });
         let pipeline = Pipeline::on(clock.clone(), policy).expect("a possible policy");
         let pipeline = pipeline.named("the server").observed_by(pace.clone());
-        let layer = PipelineLayer::new(pipeline).expect("a patient policy").reporting_all();
+        let layer =
+            PipelineLayer::new(pipeline).expect("a patient policy").with_wire(Wire::new().reporting_all());
         let http = Client::builder(TokioExecutor::new()).retry_canceled_requests(false).build_http();
         Self { clock, service: layer.layer(http), server, received, pace }
     }

@@ -170,6 +170,8 @@ impl Observe for OpenTelemetry {
             Event::Nested { nesting, .. } => {
                 to.nested_calls.add(1, &labels(scene, [word((NESTING, nesting.name()))]));
             }
+            // A doubt about the set-up, told once: nothing to count.
+            Event::MayRetryBeneath { .. } => {}
             Event::Overran { .. } => to.attempt_overruns.add(1, &labels(scene, [])),
             Event::CallEnded(report) => self.call_ended(scene, report),
         }

@@ -90,6 +90,9 @@ impl Observe for Tracing {
             Event::Nested { nesting, attempts } => {
                 warn!(target: "relent", dependency, call, nesting = nesting.name(), attempts, "{name}");
             }
+            Event::MayRetryBeneath { what } => {
+                warn!(target: "relent", dependency, what, "{name}");
+            }
             Event::Overran { number } => {
                 warn!(target: "relent", dependency, call, attempt = number, "{name}")
             }

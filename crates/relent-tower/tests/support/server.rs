@@ -2,10 +2,6 @@
 
 #![allow(dead_code, reason = "no test uses all of it")]
 
-#[cfg(feature = "hyper")]
-pub(crate) mod conversation;
-pub(crate) mod inner;
-
 use std::{
     future::Future,
     net::{Ipv4Addr, SocketAddr},

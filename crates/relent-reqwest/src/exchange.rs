@@ -1,0 +1,102 @@
+//! What a call does at each attempt: the request once more, through the client.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use pin_project_lite::pin_project;
+use relent::{Attempt, Operation, Work};
+use relent_tower::{Drain, Wire};
+use reqwest::{Body, Client, Request, Response};
+use tower_service::Service;
+
+/// A request and the client that sends it, for as long as the call lasts.
+pub(crate) struct Exchange {
+    client: Client,
+    /// The request as every attempt sends it. `None`: it could not be built, or the only attempt that there can be
+    /// has taken it.
+    template: Option<Request>,
+    /// Why it could not be built.
+    refused: Option<reqwest::Error>,
+    wire: Arc<Wire>,
+    leftover: Option<Drain<Body>>,
+}
+
+impl Exchange {
+    pub(crate) fn new(client: Client, request: reqwest::Result<Request>, wire: Arc<Wire>) -> Self {
+        let (template, refused) = match request {
+            Ok(request) => (Some(request), None),
+            Err(error) => (None, Some(error)),
+        };
+        Self { client, template, refused, wire, leftover: None }
+    }
+
+    /// The request, if it could be built.
+    pub(crate) fn request_mut(&mut self) -> Option<&mut Request> {
+        self.template.as_mut()
+    }
+}
+
+impl Operation for Exchange {
+    type Value = Response;
+    type Error = reqwest::Error;
+    type Future = Exchanging;
+
+    fn begin(&mut self, attempt: Attempt, _: impl FnOnce() -> Work) -> Exchanging {
+        self.leftover = None;
+        let Some(mut request) = self.template.take() else {
+            return Exchanging::Refused { error: self.refused.take() };
+        };
+        self.wire.stamp(request.headers_mut(), attempt);
+        let request = match request.try_clone() {
+            Some(copy) => {
+                self.template = Some(request);
+                copy
+            }
+            None => request,
+        };
+        Exchanging::Sent { pending: self.client.call(request) }
+    }
+
+    fn can_repeat(&self) -> bool {
+        self.template.is_some()
+    }
+
+    fn discard(&mut self, response: Response) {
+        self.leftover = Drain::of(http::Response::from(response).into_body());
+    }
+
+    fn poll_discarded(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if let Some(leftover) = &mut self.leftover {
+            ready!(leftover.poll(cx));
+            self.leftover = None;
+        }
+        Poll::Ready(())
+    }
+}
+
+pin_project! {
+    /// One attempt.
+    #[project = ExchangingStep]
+    pub(crate) enum Exchanging {
+        Sent { #[pin] pending: <Client as Service<Request>>::Future },
+        Refused { error: Option<reqwest::Error> },
+    }
+}
+
+impl Future for Exchanging {
+    type Output = reqwest::Result<Response>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.project() {
+            ExchangingStep::Sent { pending } => pending.poll(cx),
+            ExchangingStep::Refused { error } => match error.take() {
+                Some(error) => Poll::Ready(Err(error)),
+                None => unreachable!("no attempt follows one that could not be repeated"),
+            },
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The same policy as a middleware of reqwest-middleware.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll, ready},
+};
+
+use http::Extensions;
+use relent::{Attempt, Calls, Classifier, Clock, Observed, Operation, Outcome, Rulebook, Verdict, Work};
+use relent_tower::{CallTerms, Drain, Wire, http::failure::failure};
+use reqwest::{Body, Request, Response};
+use reqwest_middleware::{Error, Middleware, Next, Result};
+
+use crate::{
+    HttpPipeline,
+    classifier::{ReqwestClassifier, class},
+};
+
+/// Under a stack of middlewares. What stands after it in the stack is called once for each attempt, what stands
+/// before it once for the call; another middleware that retries, such as reqwest-retry's, has no place in the same
+/// stack.
+///
+/// [`CallTerms`] in the request's extensions are heard: `.with_extension(CallTerms::new().keyed())`. A call that
+/// ends without a response is [`Error::Middleware`], which holds a [`relent::Error`] of this crate's [`Error`]
+/// with its report; one that ends on a response is that response, with a report in its extensions.
+///
+/// # Examples
+///
+/// ```no_run
+/// use relent::{Pipeline, Policy};
+/// use relent_reqwest::{HttpPipeline, client_builder};
+/// use reqwest_middleware::ClientBuilder;
+///
+/// # async fn fetch() -> Result<(), Box<dyn std::error::Error>> {
+/// let stock = HttpPipeline::new(Pipeline::new(Policy::live())?.named("stock"))?;
+/// let client = ClientBuilder::new(client_builder().build()?).with(stock).build();
+/// let response = client.get("http://stock.example/apples").send().await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// [`Error`]: reqwest_middleware::Error
+#[cfg_attr(docsrs, doc(cfg(feature = "middleware")))]
+#[async_trait::async_trait]
+impl<C: Clock> Middleware for HttpPipeline<C> {
+    async fn handle(
+        &self,
+        mut request: Request,
+        extensions: &mut Extensions,
+        next: Next<'_>,
+    ) -> Result<Response> {
+        self.doubt();
+        let said = extensions.get::<CallTerms>().copied().unwrap_or_default();
+        let (calls, route) = self.terms(Calls::through(self.pipeline().clone()), &mut request, said);
+        let left = Arc::default();
+        let exchange = Exchange {
+            next,
+            template: Some(request),
+            extensions: extensions.clone(),
+            left: Arc::clone(&left),
+            wire: Arc::clone(self.wire()),
+            leftover: None,
+        };
+        let (result, report) = calls.routed_by(route).run_operation_with_report(exchange).await;
+        if let Some(last) = left.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            *extensions = last;
+        }
+        let mut response = result.map_err(Error::middleware)?;
+        if self.wire().reports(&report) {
+            response.extensions_mut().insert(report);
+        }
+        Ok(response)
+    }
+}
+
+/// A request and the rest of the stack, for as long as the call lasts.
+struct Exchange<'n> {
+    next: Next<'n>,
+    /// `None`: the only attempt that there can be has taken it.
+    template: Option<Request>,
+    /// As the call found them: what one attempt leaves in them is not the next one's.
+    extensions: Extensions,
+    /// What the last attempt that ended has left in them.
+    left: Arc<Mutex<Option<Extensions>>>,
+    wire: Arc<Wire>,
+    leftover: Option<Drain<Body>>,
+}
+
+impl<'n> Operation for Exchange<'n> {
+    type Value = Response;
+    type Error = Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Response>> + Send + 'n>>;
+
+    fn begin(&mut self, attempt: Attempt, _: impl FnOnce() -> Work) -> Self::Future {
+        self.leftover = None;
+        let Some(mut request) = self.template.take() else {
+            unreachable!("no attempt follows one that could not be repeated")
+        };
+        self.wire.stamp(request.headers_mut(), attempt);
+        let request = match request.try_clone() {
+            Some(copy) => {
+                self.template = Some(request);
+                copy
+            }
+            None => request,
+        };
+        let (next, left) = (self.next.clone(), Arc::clone(&self.left));
+        let mut extensions = self.extensions.clone();
+        Box::pin(async move {
+            let result = next.run(request, &mut extensions).await;
+            *left.lock().unwrap_or_else(PoisonError::into_inner) = Some(extensions);
+            result
+        })
+    }
+
+    fn can_repeat(&self) -> bool {
+        self.template.is_some()
+    }
+
+    fn discard(&mut self, response: Response) {
+        self.leftover = Drain::of(http::Response::from(response).into_body());
+    }
+
+    fn poll_discarded(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if let Some(leftover) = &mut self.leftover {
+            ready!(leftover.poll(cx));
+            self.leftover = None;
+        }
+        Poll::Ready(())
+    }
+}
+
+#[cfg_attr(docsrs, doc(cfg(feature = "middleware")))]
+impl Classifier<Response, Error> for ReqwestClassifier {
+    fn verdict(&self, outcome: Outcome<'_, Response, Error>, rules: Rulebook<'_>) -> Verdict {
+        match outcome {
+            Outcome::Ok(response) => self.0.response(response.status(), response.headers(), rules),
+            Outcome::Err(Error::Reqwest(error)) => rules.verdict(Observed::Error(class(error)), None),
+            Outcome::Err(Error::Middleware(error)) => {
+                rules.verdict(Observed::Error(failure(error.as_ref())), None)
+            }
+            unreturned => rules.unreturned(unreturned).unwrap_or(Verdict::Permanent),
+        }
+    }
+}
