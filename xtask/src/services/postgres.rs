@@ -112,8 +112,8 @@ fn cluster(line: &str) -> Option<Cluster> {
     Some(Cluster { version: version.into(), name: name.into(), port: port.parse().ok()?, is_down })
 }
 
-#[expect(clippy::disallowed_methods, reason = "a server starts in real time")]
 /// Waits for a server that is starting; one that wants a password is ready and of no use.
+#[expect(clippy::disallowed_methods, reason = "a server starts in real time")]
 fn wait_until_ready(port: u16) -> Result<(), String> {
     let end = Instant::now() + PATIENCE;
     loop {
