@@ -271,4 +271,28 @@ mod tests {
         }
         assert!(doubted(|policy| policy.min_calls = 2).is_empty(), "one of two is 50 %, below 60 %");
     }
+
+    #[test]
+    fn what_is_just_possible_is_not_refused_and_what_is_just_enough_not_doubted() {
+        let slow = |rate_milli| Some(SlowCalls { longer_than: Duration::from_nanos(1), rate_milli });
+        for fine in [
+            doubted(|policy| policy.failure_rate_milli = Some(1000)),
+            doubted(|policy| policy.slow_calls = slow(1000)),
+            doubted(|policy| policy.slow_calls = slow(51)),
+            doubted(|policy| (policy.min_calls, policy.failure_rate_milli) = (20, Some(201))),
+            doubted(|policy| policy.consecutive_failures = Some(2)),
+            doubted(|policy| policy.window = Window::Time(Duration::from_nanos(1))),
+            doubted(|policy| policy.window = Window::Count(Window::MOST_CALLS)),
+            doubted(|policy| policy.break_jitter_milli = 1000),
+            doubted(|policy| policy.probes = 1),
+            doubted(|policy| policy.probes = BreakerPolicy::MOST_PROBES),
+            doubted(|policy| policy.probe_timeout = SHORTEST_PROBE),
+        ] {
+            assert_eq!(fine, [""; 0]);
+        }
+        let shorter = refused(|policy| policy.probe_timeout = Duration::from_nanos(999_999));
+        assert!(shorter.starts_with("breaker.probe_timeout: 999us999ns is shorter"), "{shorter}");
+        let one_in_five = doubted(|policy| policy.failure_rate_milli = Some(200));
+        assert!(one_in_five[0].starts_with("breaker.failure_rate: 20 % is reached when 1 host of 5 fails"));
+    }
 }
