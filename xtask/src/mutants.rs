@@ -94,7 +94,7 @@ impl Part {
         let folder = target_folder()?.join("mutants").join(self.name);
         fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         eprintln!("planting faults in {} before its unit tests (a copy is built first)", self.name);
-        self.mutate(tool, &folder, &["--cargo-arg=--lib".to_string()])?;
+        self.mutate(tool, &folder, "0", &["--cargo-arg=--lib".to_string()])?;
         let found = Found::read(&folder)?;
         if found.missed.is_empty() && found.timeouts == 0 || self.tests.is_empty() {
             return Ok(found);
@@ -102,7 +102,8 @@ impl Part {
         eprintln!("planting what was missed in {} before its integration tests", self.name);
         let tests = self.tests.iter().map(|test| format!("--cargo-arg=--test={test}"));
         let args: Vec<String> = ["--iterate".to_string()].into_iter().chain(tests).collect();
-        self.mutate(tool, &folder, &args)?;
+        // A little optimised, for these tests draw a lot of cases.
+        self.mutate(tool, &folder, "1", &args)?;
         let second = Found::read(&folder)?;
         Ok(Found {
             caught: found.caught + second.caught,
@@ -113,7 +114,7 @@ impl Part {
 
     /// Runs cargo-mutants on a copy of the tree. (What it should build must be said to all of its cargo commands: what
     /// stands after `--` it says to those alone that run the tests, and builds the rest for each fault in vain.)
-    fn mutate(&self, tool: &Path, folder: &Path, args: &[String]) -> Result<(), String> {
+    fn mutate(&self, tool: &Path, folder: &Path, optimised: &str, args: &[String]) -> Result<(), String> {
         let mut mutants = Command::new(tool);
         mutants.current_dir(root()).args(["mutants", "--package", self.package, "--no-shuffle"]);
         mutants.args(["--jobs", "1", "--cap-lints", "true", "--timeout", TIMEOUT_SECONDS]);
@@ -122,8 +123,8 @@ impl Part {
             mutants.arg("--file").arg(format!("crates/{}/src/{file}", self.package));
         }
         mutants.arg("--all-features").args(args);
-        // The copy builds in itself, and is gone afterwards. A little optimised: these tests draw a lot of cases.
-        mutants.env_remove("CARGO_TARGET_DIR").env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
+        // The copy builds in itself, and is gone afterwards.
+        mutants.env_remove("CARGO_TARGET_DIR").env("CARGO_PROFILE_DEV_OPT_LEVEL", optimised);
         mutants.env("CARGO_PROFILE_DEV_DEBUG", "none");
         let status = mutants.status().map_err(|error| format!("{}: {error}", tool.display()))?;
         match status.code() {

@@ -14,6 +14,8 @@ pub mod loan;
 pub mod quota;
 pub mod ratio;
 pub mod share;
+#[cfg(test)]
+mod tests;
 pub mod traffic;
 mod validate;
 
