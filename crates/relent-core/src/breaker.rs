@@ -16,6 +16,8 @@ mod phase;
 mod probe;
 mod rules;
 mod state;
+#[cfg(test)]
+mod tests;
 mod validate;
 
 use core::time::Duration;
