@@ -95,6 +95,7 @@ const TABLE: &[Row] = &[
             "relent-ledger-sqlite",
             "relent-probe",
             "relent-sim",
+            "relent-tower",
         ],
         &[
             "anyhow",
@@ -106,6 +107,7 @@ const TABLE: &[Row] = &[
             "http",
             "http-body-util",
             "hyper",
+            "hyper-rustls",
             "hyper-util",
             "indicatif",
             "ipnet",
@@ -118,6 +120,7 @@ const TABLE: &[Row] = &[
             "tempfile",
             "tokio",
             "toml",
+            "tower-layer",
             "tower-service",
             "tracing",
             "tracing-subscriber",

@@ -1,5 +1,6 @@
 //! The command line as it is spelled; what a flag means stands with its command and in `settings`.
 
+mod call;
 mod client;
 mod probe;
 mod serve;
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub(crate) use call::CallArgs;
 pub(crate) use client::{
     CancelArgs, ClientArgs, DeadArgs, DeadCommand, IdsArgs, ListArgs, PageArgs, SendArgs, ShowArgs,
     StatusArgs,
@@ -47,6 +49,8 @@ pub(crate) enum Command {
     Cancel(CancelArgs),
     /// Work on the dead letters: what was given up, and why.
     Dead(DeadArgs),
+    /// Send one request under a policy, here and now, and print the answer.
+    Call(Box<CallArgs>),
     /// Show the timeline that a policy gives for a script of outcomes; nothing is sent.
     Explain(ExplainArgs),
     /// Put policies through a storm: a dependency that gets into trouble, simulated; nothing is sent.
@@ -83,7 +87,7 @@ pub(crate) struct ExplainArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
     /// Whether the call may be repeated when nobody knows what it did [default: what the policy says].
-    #[arg(long, value_name = "HOW", value_parser = ["safe", "keyed", "unsafe"])]
+    #[arg(long, value_name = "HOW", value_parser = ["safe", "keyed", "unsafe", "never"])]
     pub(crate) repeat: Option<String>,
     /// Print JSON.
     #[arg(long)]

@@ -1,5 +1,6 @@
 //! One file for each command.
 
+mod call;
 mod cancel;
 mod dead;
 mod demo;
@@ -26,6 +27,7 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Status(args) => status::run(args).await,
         Command::Cancel(args) => cancel::run(args).await,
         Command::Dead(args) => dead::run(args).await,
+        Command::Call(args) => call::run(*args).await,
         Command::Explain(args) => explain::run(args).await,
         Command::Sim(args) => sim::run(args).await,
         Command::Probe(args) => probe::run(*args).await,

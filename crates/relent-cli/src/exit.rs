@@ -9,6 +9,7 @@ use std::{fmt, process::ExitCode};
 /// | 0 | done |
 /// | 1 | the thing failed, or was found |
 /// | 2 | wrong use: the command line, the settings |
+/// | 3 | nobody knows: it may have been carried out (`relent call`) |
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[must_use]
 pub(crate) enum Exit {
@@ -18,6 +19,8 @@ pub(crate) enum Exit {
     Failed,
     /// 2.
     Misused,
+    /// 3.
+    Unknown,
 }
 
 impl Exit {
@@ -25,15 +28,21 @@ impl Exit {
     pub(crate) fn of(error: &anyhow::Error) -> Self {
         if error.is::<Misuse>() { Self::Misused } else { Self::Failed }
     }
+
+    /// The number that the shell sees.
+    pub(crate) const fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Misused => 2,
+            Self::Unknown => 3,
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        match exit {
-            Exit::Done => Self::SUCCESS,
-            Exit::Failed => Self::from(1),
-            Exit::Misused => Self::from(2),
-        }
+        Self::from(exit.code())
     }
 }
 

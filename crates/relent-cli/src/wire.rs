@@ -12,7 +12,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use message::{Detail, LogEntry, MessageView, SummaryView, WaitView, took};
+pub(crate) use message::{Detail, LogEntry, MessageView, SummaryView, WaitView, text_or_base64, took};
 pub(crate) use status::StatusView;
 pub(crate) use submission::{HeaderList, SubmissionText};
 pub(crate) use time::{At, Seconds};

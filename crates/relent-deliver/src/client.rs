@@ -32,6 +32,7 @@ use crate::transport::{Answered, Outbound, Transport};
 pub use self::{
     resolve::{Resolve, Resolving, SystemResolver},
     settings::{ClientSettings, SettingsError},
+    tls::config as tls_config,
 };
 
 /// Sends requests over connections of its own, which it keeps for a while and uses again.

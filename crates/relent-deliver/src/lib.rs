@@ -16,7 +16,7 @@ mod policies;
 mod redrive;
 mod transport;
 
-pub use client::{ClientSettings, HttpClient, Resolve, Resolving, SettingsError, SystemResolver};
+pub use client::{ClientSettings, HttpClient, Resolve, Resolving, SettingsError, SystemResolver, tls_config};
 pub use drive::{Deliverer, Limits, RunReport};
 pub use guard::Guard;
 pub use intake::{IntakeLimits, Invalid, InvalidKind, Submission, When, prepare};

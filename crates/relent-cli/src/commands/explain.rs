@@ -44,7 +44,7 @@ struct Explained {
 
 impl Explained {
     fn new(args: &ExplainArgs) -> anyhow::Result<Self> {
-        let (name, mut policy) = policy(args)?;
+        let (name, mut policy) = policy(args.preset.as_deref(), args.policy.as_deref())?;
         if let Some(repeat) = &args.repeat {
             policy.repeat = Idempotency::from_name(repeat).ok_or_else(|| {
                 Misuse::new(format!("--repeat {repeat}: write safe, keyed, unsafe or never"))
@@ -83,13 +83,13 @@ impl Explained {
 }
 
 /// The preset, and over it what the file says.
-fn policy(args: &ExplainArgs) -> anyhow::Result<(String, Policy)> {
-    let preset = args.preset.as_deref().unwrap_or(Preset::Default.name());
+pub(super) fn policy(preset: Option<&str>, file: Option<&Path>) -> anyhow::Result<(String, Policy)> {
+    let preset = preset.unwrap_or(Preset::Default.name());
     let base = Preset::from_name(preset).ok_or_else(|| {
         let known: Vec<&str> = Preset::ALL.iter().map(|preset| preset.name()).collect();
         Misuse::new(format!("--preset: there is no policy \"{preset}\"; write one of {}", known.join(", ")))
     })?;
-    match &args.policy {
+    match file {
         None => Ok((preset.to_owned(), base.policy())),
         Some(file) => Ok((file.display().to_string(), read(file, base)?)),
     }

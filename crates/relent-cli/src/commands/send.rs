@@ -58,7 +58,7 @@ fn submission(args: &SendArgs) -> anyhow::Result<SubmissionText> {
 
 /// The bytes that `-d` names: itself, a file's after `@`, standard input's for `@-`. They are sent as they are:
 /// no line end is taken off.
-fn body(text: &str) -> anyhow::Result<Vec<u8>> {
+pub(super) fn body(text: &str) -> anyhow::Result<Vec<u8>> {
     match text.strip_prefix('@') {
         None => Ok(text.as_bytes().to_vec()),
         Some("-") => {
@@ -71,7 +71,7 @@ fn body(text: &str) -> anyhow::Result<Vec<u8>> {
     }
 }
 
-fn header(text: &str) -> anyhow::Result<(String, String)> {
+pub(super) fn header(text: &str) -> anyhow::Result<(String, String)> {
     match text.split_once(':') {
         Some((name, value)) if !name.trim().is_empty() => {
             Ok((name.trim().to_owned(), value.trim().to_owned()))

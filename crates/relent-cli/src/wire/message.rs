@@ -253,7 +253,7 @@ pub(crate) fn took(observed: Observed, recorded: Duration) -> Option<Duration> {
     (observed != Observed::Error(ErrorClass::Lost)).then_some(recorded)
 }
 
-fn text_or_base64(bytes: &[u8]) -> (Option<String>, Option<String>) {
+pub(crate) fn text_or_base64(bytes: &[u8]) -> (Option<String>, Option<String>) {
     match std::str::from_utf8(bytes) {
         Ok("") => (None, None),
         Ok(text) => (Some(text.to_owned()), None),

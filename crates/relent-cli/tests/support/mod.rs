@@ -7,7 +7,7 @@
 
 mod receiver;
 #[path = "../request/mod.rs"]
-mod request;
+pub(crate) mod request;
 
 use std::{
     env, fs,

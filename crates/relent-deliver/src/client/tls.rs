@@ -10,9 +10,14 @@ use rustls::{
 
 use super::settings::SettingsError;
 
-/// A configuration without client certificates. The provider is named here, not taken from the process, so
+/// A TLS configuration for clients, without client certificates: Mozilla's roots, and those of a PEM file beside. The
+/// provider is named here, not taken from the process, so
 /// that another library in it cannot change what relent does.
-pub(super) fn config(extra: Option<&Path>) -> Result<ClientConfig, SettingsError> {
+///
+/// # Errors
+///
+/// The file cannot be read, or holds no root.
+pub fn config(extra: Option<&Path>) -> Result<ClientConfig, SettingsError> {
     let mut roots: RootCertStore = webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect();
     if let Some(path) = extra {
         add(&mut roots, path)?;
