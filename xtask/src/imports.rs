@@ -84,6 +84,7 @@ const TABLE: &[Row] = &[
         ],
     ),
     ("relent-probe", &["relent"], &["bytes", "http", "httparse", "httpdate", "rustix", "sha2", "tokio"]),
+    ("relent-check", &["relent-core"], &["jsonc-parser", "serde", "serde-saphyr", "serde_json", "toml"]),
     ("relent-sim", &["relent-core"], &["libm", "maud", "serde", "toml"]),
     (
         "relent-cli",

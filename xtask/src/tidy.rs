@@ -103,6 +103,8 @@ const RULES: &[Rule] = &[
             "crates/relent-cli/",
             "crates/relent-core/src/policy/text",
             "crates/relent-ledger-sqlite/src/row.rs",
+            "crates/relent-check/src/read",
+            "crates/relent-check/src/view.rs",
             "crates/relent-sim/src/scenario/text.rs",
         ],
         words: &["serde_json::", "#[serde("],
