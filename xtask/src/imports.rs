@@ -90,6 +90,7 @@ const TABLE: &[Row] = &[
         "relent-cli",
         &[
             "relent",
+            "relent-check",
             "relent-core",
             "relent-deliver",
             "relent-ledger",

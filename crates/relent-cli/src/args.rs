@@ -1,6 +1,7 @@
 //! The command line as it is spelled; what a flag means stands with its command and in `settings`.
 
 mod call;
+mod check;
 mod client;
 mod probe;
 mod serve;
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use call::CallArgs;
+pub(crate) use check::CheckArgs;
 pub(crate) use client::{
     CancelArgs, ClientArgs, DeadArgs, DeadCommand, IdsArgs, ListArgs, PageArgs, SendArgs, ShowArgs,
     StatusArgs,
@@ -53,6 +55,8 @@ pub(crate) enum Command {
     Call(Box<CallArgs>),
     /// Show the timeline that a policy gives for a script of outcomes; nothing is sent.
     Explain(ExplainArgs),
+    /// Ask a retry policy, relent's own or another client's, what it must answer; nothing is sent.
+    Check(Box<CheckArgs>),
     /// Put policies through a storm: a dependency that gets into trouble, simulated; nothing is sent.
     Sim(SimArgs),
     /// Find out what a client really does when its dependency fails, and grade it.

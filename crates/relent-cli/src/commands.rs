@@ -2,6 +2,7 @@
 
 mod call;
 mod cancel;
+mod check;
 mod dead;
 mod demo;
 mod explain;
@@ -29,6 +30,7 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Dead(args) => dead::run(args).await,
         Command::Call(args) => call::run(*args).await,
         Command::Explain(args) => explain::run(args).await,
+        Command::Check(args) => check::run(*args).await,
         Command::Sim(args) => sim::run(args).await,
         Command::Probe(args) => probe::run(*args).await,
         Command::Fsck(args) => fsck::run(args).await,
