@@ -9,8 +9,12 @@ pub(crate) fn run(args: &[&str]) -> Result<(), String> {
         ["deliver"] => ("relent-tests", "deliver"),
         ["ledger"] => ("relent-ledger-sqlite", "accept"),
         ["sim"] => ("relent-sim", "sim"),
-        [control @ ("breaker" | "budget" | "limits")] => ("relent", *control),
-        _ => return Err("name a bench: accept, deliver, ledger, breaker, budget, limits or sim".into()),
+        [control @ ("breaker" | "budget" | "limits" | "pipeline")] => ("relent", *control),
+        _ => {
+            return Err(
+                "name a bench: accept, deliver, ledger, breaker, budget, limits, pipeline or sim".into()
+            );
+        }
     };
     if package == "relent-tests" {
         cargo(&["build", "--release", "--package", "relent-cli", "--bin", "relent"], &[])?;

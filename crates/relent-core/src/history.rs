@@ -88,7 +88,7 @@ impl History {
 
     /// Takes in what an attempt's outcome meant. Attempts and losses are counted apart; neutral outcomes are
     /// not counted.
-    #[inline]
+    #[inline(always)]
     pub fn record(&mut self, verdict: Verdict) {
         match verdict {
             Verdict::Failure { cause: Cause::Lost, .. } => self.losses = self.losses.saturating_add(1),

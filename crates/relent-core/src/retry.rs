@@ -78,7 +78,7 @@ names!(Over { Stop => "stop", Clamp => "clamp" });
 
 impl RetryPolicy {
     /// Takes in what an attempt's outcome meant and decides. Every driver calls this after every attempt.
-    #[inline]
+    #[inline(always)]
     pub fn conclude(&self, history: &mut History, verdict: Verdict, now: Timestamp) -> Decision {
         history.record(verdict);
         let decision = self.decide(history, now);
@@ -96,7 +96,7 @@ impl RetryPolicy {
     ///
     /// The first that applies: success, permanent, cancelled, nested, poison crash, ambiguous, attempts
     /// exhausted, server wait too long, the earliest deadline.
-    #[inline]
+    #[inline(always)]
     pub fn decide(&self, history: &History, now: Timestamp) -> Decision {
         match history.last_verdict {
             None => self.if_in_time(history, now, Wait::NONE),
@@ -106,6 +106,7 @@ impl RetryPolicy {
     }
 
     /// What to do next after anything but a success.
+    #[inline(never)]
     fn decide_after(&self, verdict: Verdict, history: &History, now: Timestamp) -> Decision {
         let wait = match verdict {
             Verdict::Success => return Decision::Stop(StopReason::Succeeded),

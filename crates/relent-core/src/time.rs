@@ -66,8 +66,8 @@ impl Timestamp {
 
 /// A duration in nanoseconds; what does not fit (over 584 years) is the largest that does.
 #[inline]
-pub(crate) fn saturating_nanos(length: Duration) -> u64 {
-    u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
+pub(crate) const fn saturating_nanos(length: Duration) -> u64 {
+    length.as_secs().saturating_mul(1_000_000_000).saturating_add(length.subsec_nanos() as u64)
 }
 
 #[cfg(test)]

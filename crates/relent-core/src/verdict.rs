@@ -28,6 +28,16 @@ impl<T: ?Sized, E: ?Sized> Clone for Outcome<'_, T, E> {
 
 impl<T: ?Sized, E: ?Sized> Copy for Outcome<'_, T, E> {}
 
+impl<'a, T, E> From<&'a Result<T, E>> for Outcome<'a, T, E> {
+    #[inline]
+    fn from(result: &'a Result<T, E>) -> Self {
+        match result {
+            Ok(value) => Self::Ok(value),
+            Err(error) => Self::Err(error),
+        }
+    }
+}
+
 /// What an outcome means for the next step.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[must_use]

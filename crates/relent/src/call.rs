@@ -7,13 +7,13 @@ mod pass;
 
 use std::{
     panic::{self, AssertUnwindSafe},
-    sync::Arc,
     thread,
     time::Duration,
 };
 
 use relent_core::{
     Decision, Gate, History, Nesting, Neutral, Outcome, Refusal, StopReason, Timestamp, Verdict, Wait,
+    breaker::Transition,
 };
 
 pub(crate) use self::pass::Begun;
@@ -22,10 +22,10 @@ use crate::{
     calls::{Calls, Routed},
     classify::{Classifier, Rulebook},
     clock::Clock,
-    event::{Event, Scene},
-    gates::{Controls, Held},
+    event::{Event, Observe, Scene},
+    gates::{Controls, Held, InFlight},
     nesting::{self, Frame},
-    overrun::{Oversight, Work},
+    overrun::{Overseen, Work},
     pipeline::Pipeline,
     reach::Reach,
     report::{Advice, Report, Stage},
@@ -113,7 +113,7 @@ pub struct Call<P: Reach, R = ()> {
     /// When the attempt in flight began.
     running: Option<Timestamp>,
     /// Its work, where that may outlive it.
-    work: Option<Oversight>,
+    overseen: Option<Box<Overseen>>,
     stage: Stage,
     stopped: Option<StopReason>,
     refusal: Option<Refusal>,
@@ -130,7 +130,7 @@ enum Repeatable {
 }
 
 impl<P: Reach, R> Call<P, R> {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn begin(calls: Calls<P, R>) -> Self
     where
         R: Routed,
@@ -144,7 +144,9 @@ impl<P: Reach, R> Call<P, R> {
         let (nesting, around) = nesting::here(pipeline.identity());
         history.nesting = nesting;
         let around = ambient::bound(&mut history, around, pipeline.clock(), now);
-        tell(pipeline, seed, now, || Event::CallBegan { nesting: history.nesting });
+        if pipeline.observer().is_some() {
+            tell_began(pipeline, seed, now, history.nesting);
+        }
         let held = Held::begin(pipeline.controls(), now);
         Self {
             via,
@@ -156,7 +158,7 @@ impl<P: Reach, R> Call<P, R> {
             waits: 0,
             waited: Duration::ZERO,
             running: None,
-            work: None,
+            overseen: None,
             stage: Stage::Admission,
             stopped: None,
             refusal: None,
@@ -180,19 +182,18 @@ impl<P: Reach, R> Call<P, R> {
     ///
     /// Where the core would retry, the budget is asked at once, before the wait: a refusal is a
     /// [`Decision::Stop`], and so is a breaker that is sure to be open still when the wait is over.
+    #[inline]
     pub fn conclude<T, E>(&mut self, result: &Result<T, E>) -> Decision
     where
         P::Classifier: Classifier<T, E>,
         R: Routed,
     {
-        self.conclude_outcome(match result {
-            Ok(value) => Outcome::Ok(value),
-            Err(error) => Outcome::Err(error),
-        })
+        self.conclude_outcome(result.into())
     }
 
     /// Takes in how the attempt ended, where that is more than a result (such as [`Outcome::TimedOut`]), and
     /// decides.
+    #[inline]
     pub fn conclude_outcome<T, E>(&mut self, outcome: Outcome<'_, T, E>) -> Decision
     where
         P::Classifier: Classifier<T, E>,
@@ -202,6 +203,7 @@ impl<P: Reach, R> Call<P, R> {
         self.conclude_outcome_at(outcome, now)
     }
 
+    #[inline(always)]
     pub(crate) fn conclude_outcome_at<T, E>(&mut self, outcome: Outcome<'_, T, E>, now: Timestamp) -> Decision
     where
         P::Classifier: Classifier<T, E>,
@@ -219,22 +221,54 @@ impl<P: Reach, R> Call<P, R> {
         self.conclude_at(verdict, now)
     }
 
+    /// Most calls succeed: for them there is a way of their own on which the compiler knows the verdict.
+    #[inline(always)]
     fn conclude_at(&mut self, verdict: Verdict, now: Timestamp) -> Decision {
-        let took = now.since(self.running.take().unwrap_or(now));
-        self.ended = now;
-        self.work = None;
-        let controls = self.via.pipeline().controls();
-        let transition = self.held.conclude(controls, verdict, took, now);
-        self.tell(now, || Event::AttemptEnded { number: self.attempts, verdict, took });
-        if let Some(transition) = transition {
-            self.tell(now, || Event::BreakerChanged(transition));
+        match verdict {
+            Verdict::Success => self.take_in(|| Verdict::Success, now),
+            other => self.take_in_other(other, now),
         }
-        match self.via.pipeline().policy().retry.conclude(&mut self.history, verdict, now) {
-            Decision::Stop(reason) => self.stop(reason, now),
+    }
+
+    #[inline(never)]
+    fn take_in_other(&mut self, verdict: Verdict, now: Timestamp) -> Decision {
+        self.take_in(|| verdict, now)
+    }
+
+    #[inline(always)]
+    fn take_in(&mut self, verdict: impl Fn() -> Verdict, now: Timestamp) -> Decision {
+        let began = self.running.take().unwrap_or(now);
+        self.ended = now;
+        if let Some(overseen) = &mut self.overseen {
+            overseen.attempt_has_ended();
+        }
+        let controls = self.via.pipeline().controls();
+        let transition = self.held.conclude(controls, verdict(), began, now);
+        if self.pipeline().observer().is_some() {
+            self.tell_attempt_ended(verdict(), transition, began, now);
+        }
+        match self.via.pipeline().policy().retry.conclude(&mut self.history, verdict(), now) {
+            Decision::Stop(reason) => self.ended_by(reason, now),
             Decision::Retry(_) if self.repeatable == Repeatable::No => {
                 self.stop(StopReason::NotReplayable, now)
             }
-            Decision::Retry(wait) => self.plan(wait, verdict, now),
+            Decision::Retry(wait) => self.plan(wait, verdict(), now),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn tell_attempt_ended(
+        &self,
+        verdict: Verdict,
+        transition: Option<Transition>,
+        began: Timestamp,
+        now: Timestamp,
+    ) {
+        let (number, took) = (self.attempts, now.since(began));
+        self.tell(now, || Event::AttemptEnded { number, verdict, took });
+        if let Some(transition) = transition {
+            self.tell(now, || Event::BreakerChanged(transition));
         }
     }
 
@@ -252,15 +286,13 @@ impl<P: Reach, R> Call<P, R> {
     /// The work of the attempt in flight, for who does it on a thread of its own.
     pub(crate) fn work(&mut self) -> Work {
         let pipeline = self.via.pipeline();
-        let places = self.held.share_places(pipeline.controls());
-        let (work, oversight) = Work::begin(places, Arc::clone(pipeline.tally()));
-        self.work = Some(oversight);
-        work
+        let places = self.held.keep_places(pipeline.controls());
+        self.overseen.get_or_insert_default().begin(places, pipeline.tally())
     }
 
     /// The attempt in flight is given up. If its work runs on, that is counted.
     pub(crate) fn give_up(&mut self, now: Timestamp) {
-        if self.work.take().is_some_and(Oversight::give_up) {
+        if self.overseen.as_mut().is_some_and(|overseen| overseen.give_up()) {
             self.overran(now);
         }
     }
@@ -316,6 +348,7 @@ impl<P: Reach, R> Call<P, R> {
     }
 
     /// The core would try again after this wait: so it is, unless the switch, the budget or the breaker says no.
+    #[inline(never)]
     fn plan(&mut self, wait: Wait, verdict: Verdict, now: Timestamp) -> Decision {
         self.stage = Stage::Retry;
         if self.pipeline().retries_now() == Retries::Off {
@@ -346,28 +379,39 @@ impl<P: Reach, R> Call<P, R> {
         self.stop(StopReason::Refused(refusal.by), now)
     }
 
-    /// The call has ended. What it held is free before anybody is told.
     fn stop(&mut self, reason: StopReason, now: Timestamp) -> Decision {
-        self.stopped = Some(reason);
+        self.ended_by(reason, now)
+    }
+
+    /// The call has ended. What it held is free before anybody is told.
+    #[inline(always)]
+    fn ended_by(&mut self, reason: StopReason, now: Timestamp) -> Decision {
+        if self.stopped.replace(reason).is_none() {
+            self.held.leave(self.via.pipeline().controls());
+        }
         self.ended = now;
-        self.held.release(self.via.pipeline().controls());
+        if self.overseen.is_some() {
+            self.overseen = None;
+        }
         if reason == StopReason::Nested {
             self.tell_nested(Some(1), now);
         }
-        if self.is_observed() {
-            let report = self.report_for(reason);
-            self.tell(now, || Event::CallEnded(&report));
+        if self.pipeline().observer().is_some() {
+            self.tell_ended(reason, now);
         }
         Decision::Stop(reason)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn tell_ended(&self, reason: StopReason, now: Timestamp) {
+        let report = self.report_for(reason);
+        self.tell(now, || Event::CallEnded(&report));
     }
 
     fn tell_nested(&self, own: Option<u32>, now: Timestamp) {
         let nesting = self.history.nesting;
         self.tell(now, || Event::Nested { nesting, attempts: nesting::product(own, self.around) });
-    }
-
-    fn is_observed(&self) -> bool {
-        self.pipeline().observer().is_some()
     }
 
     /// Tells the observer, if there is one; otherwise the event is not even put together.
@@ -378,12 +422,17 @@ impl<P: Reach, R> Call<P, R> {
 
     /// The caller gave up before the call had stopped.
     #[cold]
+    #[inline(never)]
     fn cancel(&mut self) {
         let now = self.pipeline().clock().now();
-        if let Some(began) = self.running.take() {
-            let (number, verdict) = (self.attempts, Verdict::Neutral(Neutral::Cancelled));
+        let began = self.running.take();
+        if began.is_some() {
             self.give_up(now);
-            self.held.abandon(self.via.pipeline().controls());
+        }
+        let in_flight = if began.is_some() { InFlight::Attempt } else { InFlight::Nothing };
+        self.held.give_up(self.via.pipeline().controls(), in_flight);
+        if let Some(began) = began {
+            let (number, verdict) = (self.attempts, Verdict::Neutral(Neutral::Cancelled));
             self.tell(now, || Event::AttemptEnded { number, verdict, took: now.since(began) });
         }
         let _stopped = self.stop(StopReason::Cancelled, now);
@@ -398,6 +447,12 @@ impl<P: Reach, R> Drop for Call<P, R> {
     }
 }
 
+#[cold]
+#[inline(never)]
+fn tell_began<C: Clock, K>(pipeline: &Pipeline<C, K>, call: u64, at: Timestamp, nesting: Nesting) {
+    tell(pipeline, call, at, || Event::CallBegan { nesting });
+}
+
 #[inline]
 fn tell<'e, C: Clock, K>(
     pipeline: &Pipeline<C, K>,
@@ -406,13 +461,26 @@ fn tell<'e, C: Clock, K>(
     event: impl FnOnce() -> Event<'e>,
 ) {
     if let Some(observer) = pipeline.observer() {
-        let alert = pipeline.policy().alert.as_deref();
-        let tell = || observer.observe(Scene { dependency: pipeline.name(), call, at, alert }, &event());
-        // A call that a panic drops tells of its end; another panic then would end the process.
-        match thread::panicking() {
-            false => tell(),
-            true => drop(panic::catch_unwind(AssertUnwindSafe(tell))),
-        }
+        tell_observer(pipeline, observer, call, at, event);
+    }
+}
+
+/// Out of line, so that calls which nobody listens to do not carry it along.
+#[cold]
+#[inline(never)]
+fn tell_observer<'e, C: Clock, K>(
+    pipeline: &Pipeline<C, K>,
+    observer: &dyn Observe,
+    call: u64,
+    at: Timestamp,
+    event: impl FnOnce() -> Event<'e>,
+) {
+    let alert = pipeline.policy().alert.as_deref();
+    let tell = || observer.observe(Scene { dependency: pipeline.name(), call, at, alert }, &event());
+    // A call that a panic drops tells of its end; another panic then would end the process.
+    match thread::panicking() {
+        false => tell(),
+        true => drop(panic::catch_unwind(AssertUnwindSafe(tell))),
     }
 }
 

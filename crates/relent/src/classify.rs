@@ -99,6 +99,7 @@ impl Rulebook<'_> {
 pub struct ByError;
 
 impl<T, E: Classify> Classifier<T, E> for ByError {
+    #[inline]
     fn verdict(&self, outcome: Outcome<'_, T, E>, rules: Rulebook<'_>) -> Verdict {
         match outcome {
             Outcome::Ok(_) => Verdict::Success,

@@ -13,12 +13,11 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     task::{Context, Poll, ready},
-    time::Duration,
 };
 
 use relent_core::{
     Invalid, Policy, Refusal, Timestamp, Verdict,
-    breaker::{Mode, Recorded, Ticket, Transition},
+    breaker::{Mode, Ticket, Transition},
 };
 
 pub(crate) use self::{
@@ -112,56 +111,72 @@ impl Held {
         self.admission = Some(pass);
     }
 
+    /// The attempt has passed its gates and asks the breaker: where that is closed, what follows is sent. `false`:
+    /// [`Held::enter`] says more.
+    #[inline(always)]
+    pub(crate) fn enter_closed(&mut self, controls: &Controls, pass: Pass) -> bool {
+        if let Some(breaker) = &controls.breaker {
+            self.ticket = breaker.enter_closed();
+            if self.ticket.is_none() {
+                return false;
+            }
+        }
+        self.send(pass);
+        true
+    }
+
     /// The attempt has passed its gates and asks the breaker. If it says yes, what follows is sent.
-    #[inline]
     pub(crate) fn enter(
         &mut self,
         controls: &Controls,
         mut pass: Pass,
         now: Timestamp,
     ) -> Result<Option<Transition>, Refusal> {
-        let mut transition = None;
-        if let Some(breaker) = &controls.breaker {
-            match breaker.enter(now) {
-                Ok(ticket) => {
-                    transition = ticket.transition();
-                    self.ticket = Some(ticket);
-                }
-                Err(refusal) => {
-                    pass.give_back(&controls.attempt);
-                    return Err(refusal);
-                }
+        let ticket = match controls.breaker.as_ref().map(|breaker| breaker.enter(now)) {
+            Some(Err(refusal)) => {
+                pass.give_back(&controls.attempt);
+                return Err(refusal);
             }
-        }
+            Some(Ok(ticket)) => Some(ticket),
+            None => None,
+        };
+        self.ticket = ticket;
+        self.send(pass);
+        Ok(ticket.as_ref().and_then(Ticket::transition))
+    }
+
+    #[inline(always)]
+    fn send(&mut self, mut pass: Pass) {
         pass.spend();
+        self.attempt = pass;
         if let Some(admission) = &mut self.admission {
             admission.spend();
         }
-        self.attempt = pass;
-        Ok(transition)
     }
 
     /// The attempt has ended: the breaker and the budget are told, and its places are free.
     ///
     /// An attempt that never reached the dependency keeps its loan for the next.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn conclude(
         &mut self,
         controls: &Controls,
         verdict: Verdict,
-        took: Duration,
+        began: Timestamp,
         now: Timestamp,
     ) -> Option<Transition> {
-        let ticket = self.ticket.take().zip(controls.breaker.as_ref());
-        let recorded = ticket.map(|(ticket, breaker)| breaker.record(ticket, verdict, took, now));
+        let transition = match (self.ticket.take(), &controls.breaker) {
+            (Some(ticket), Some(breaker)) => breaker.record(ticket, verdict, began, now),
+            _ => None,
+        };
         self.attempt.give_back(&controls.attempt);
         if let Some(purse) = &controls.budget {
             self.settle(&purse.budget, verdict, now);
         }
-        recorded.and_then(Recorded::transition)
+        transition
     }
 
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, budget: &Budget, verdict: Verdict, now: Timestamp) {
         match verdict {
             Verdict::Neutral(_) => {}
@@ -207,10 +222,11 @@ impl Held {
         }
     }
 
-    /// The places in flight that the attempt's work is to keep until it ends.
-    pub(crate) fn share_places(&mut self, controls: &Controls) -> [Option<Arc<OwnedPermit>>; 2] {
-        let admission = self.admission.as_mut().and_then(|pass| pass.share(&controls.admission));
-        [admission, self.attempt.share(&controls.attempt)]
+    /// The places in flight that the attempt's work is to keep until it ends: those of the call that it was not
+    /// given before, and those of the attempt.
+    pub(crate) fn keep_places(&mut self, controls: &Controls) -> [Option<Arc<OwnedPermit>>; 2] {
+        let admission = self.admission.as_mut().and_then(|pass| pass.keep(&controls.admission));
+        [admission, self.attempt.keep(&controls.attempt)]
     }
 
     /// Begins to wait at the gate that is shut.
@@ -257,30 +273,37 @@ impl Held {
         }
     }
 
-    /// The caller gave up during an attempt: the retry was sent, so its loan is not given back.
-    pub(crate) fn abandon(&mut self, controls: &Controls) {
-        if let Some(purse) = &controls.budget {
+    /// The caller gives up: an attempt in flight, or a wait at a gate. A retry that was sent keeps its charge.
+    pub(crate) fn give_up(&mut self, controls: &Controls, in_flight: InFlight) {
+        if let (InFlight::Attempt, Some(purse)) = (in_flight, &controls.budget) {
             self.keep_loan(&purse.budget);
         }
-    }
-
-    /// The call has ended: everything goes back, the innermost first. A loan whose retry was not sent is lent
-    /// to others again. To be called once.
-    #[inline]
-    pub(crate) fn release(&mut self, controls: &Controls) {
         if let (Some(ticket), Some(breaker)) = (self.ticket.take(), &controls.breaker) {
             breaker.give_back(ticket);
         }
         self.leave_queue(controls);
         self.attempt.give_back(&controls.attempt);
+    }
+
+    /// The call has ended: what is left goes back. A loan whose retry was not sent is lent to others again. To be
+    /// called once, with no attempt in flight and no wait at a gate.
+    #[inline(always)]
+    pub(crate) fn leave(&mut self, controls: &Controls) {
         if let (Some(lent), Some(purse)) = (self.loan.take(), &controls.budget) {
             purse.budget.give_back(lent);
         }
-        if let Some(mut admission) = self.admission.take() {
+        if let Some(admission) = &mut self.admission {
             admission.give_back(&controls.admission);
         }
         if let Some(purse) = &controls.budget {
             purse.budget.end();
         }
     }
+}
+
+/// Whether something is being tried.
+#[derive(Clone, Copy)]
+pub(crate) enum InFlight {
+    Attempt,
+    Nothing,
 }

@@ -86,6 +86,11 @@ impl Stack {
 
     #[inline]
     fn surround(&self, dependency: Identity) -> (Nesting, Option<u32>) {
+        if self.depth.get() == 0 { (Nesting::Outermost, Some(1)) } else { self.surround_inside(dependency) }
+    }
+
+    #[inline(never)]
+    fn surround_inside(&self, dependency: Identity) -> (Nesting, Option<u32>) {
         let depth = self.depth.get().min(DEEPEST);
         let Some(innermost) = depth.checked_sub(1) else { return (Nesting::Outermost, Some(1)) };
         let same = self.frames[..depth].iter().any(|frame| frame.get().dependency == dependency);

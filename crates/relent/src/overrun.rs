@@ -39,29 +39,50 @@ struct Shared {
     was_given_up: AtomicBool,
 }
 
-/// The attempt's end of its work.
-#[derive(Debug)]
-pub(crate) struct Oversight(Arc<Shared>);
+/// A call's end of the work that its attempts do.
+#[derive(Debug, Default)]
+pub(crate) struct Overseen {
+    attempt: Option<Arc<Shared>>,
+    /// The call's own place, which all its work keeps.
+    admission: Option<Arc<OwnedPermit>>,
+}
 
 impl Work {
-    pub(crate) fn begin(places: [Option<Arc<OwnedPermit>>; 2], tally: Arc<Tally>) -> (Self, Oversight) {
-        let shared = Arc::new(Shared { _places: places, tally, was_given_up: AtomicBool::new(false) });
-        (Self { shared: Arc::clone(&shared) }, Oversight(shared))
-    }
-
     /// Whether its attempt was given up: nobody waits for the result any more.
     pub fn was_given_up(&self) -> bool {
         self.shared.was_given_up.load(Ordering::Acquire)
     }
 }
 
-impl Oversight {
+impl Overseen {
+    /// The work of an attempt, and the places that it keeps: the call's, if it has not kept that before, and the
+    /// attempt's.
+    pub(crate) fn begin(
+        &mut self,
+        [admission, own]: [Option<Arc<OwnedPermit>>; 2],
+        tally: &Arc<Tally>,
+    ) -> Work {
+        if admission.is_some() {
+            self.admission = admission;
+        }
+        let places = [self.admission.clone(), own];
+        let was_given_up = AtomicBool::new(false);
+        let shared = Arc::new(Shared { _places: places, tally: Arc::clone(tally), was_given_up });
+        self.attempt = Some(Arc::clone(&shared));
+        Work { shared }
+    }
+
+    pub(crate) fn attempt_has_ended(&mut self) {
+        self.attempt = None;
+    }
+
     /// The attempt is given up. Whether its work runs on.
-    pub(crate) fn give_up(self) -> bool {
-        let runs_on = Arc::strong_count(&self.0) > 1;
+    pub(crate) fn give_up(&mut self) -> bool {
+        let Some(shared) = self.attempt.take() else { return false };
+        let runs_on = Arc::strong_count(&shared) > 1;
         if runs_on {
-            self.0.tally.running.fetch_add(1, Ordering::Relaxed);
-            self.0.was_given_up.store(true, Ordering::Release);
+            shared.tally.running.fetch_add(1, Ordering::Relaxed);
+            shared.was_given_up.store(true, Ordering::Release);
         }
         runs_on
     }

@@ -15,11 +15,23 @@ pub(crate) use std::thread::yield_now;
 #[cfg(not(loom))]
 #[inline]
 pub(crate) fn thread_number() -> usize {
-    static NEXT: atomic::AtomicUsize = atomic::AtomicUsize::new(0);
     std::thread_local! {
-        static NUMBER: usize = NEXT.fetch_add(1, atomic::Ordering::Relaxed);
+        static NUMBER: std::cell::Cell<usize> = const { std::cell::Cell::new(usize::MAX) };
     }
-    NUMBER.with(|number| *number)
+    NUMBER.with(|number| match number.get() {
+        usize::MAX => {
+            number.set(next_thread_number());
+            number.get()
+        }
+        known => known,
+    })
+}
+
+#[cfg(not(loom))]
+#[cold]
+fn next_thread_number() -> usize {
+    static NEXT: atomic::AtomicUsize = atomic::AtomicUsize::new(0);
+    NEXT.fetch_add(1, atomic::Ordering::Relaxed)
 }
 
 /// Loom's threads have numbers of their own, but only print them.

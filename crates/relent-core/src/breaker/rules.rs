@@ -27,14 +27,15 @@ impl BreakerPolicy {
     /// What a call counts as. `None`: it says nothing about the dependency.
     #[inline]
     pub fn mark(&self, verdict: Verdict, took: Duration) -> Option<Mark> {
-        let grade = match verdict {
-            Verdict::Success => Grade::Success,
-            Verdict::Permanent => Grade::Answer,
-            Verdict::Failure { .. } => Grade::Failure,
-            Verdict::Neutral(_) => return None,
-        };
         let slow = self.slow_calls.is_some_and(|slow| took > slow.longer_than);
-        Some(Mark { grade, slow })
+        Some(Mark { grade: grade(verdict)?, slow })
+    }
+
+    /// As [`BreakerPolicy::mark`], for a call that lasted from `began` to `ended`.
+    #[inline(always)]
+    pub fn mark_between(&self, verdict: Verdict, began: Timestamp, ended: Timestamp) -> Option<Mark> {
+        let slow = self.slow_calls.is_some_and(|slow| ended > began.after(slow.longer_than));
+        Some(Mark { grade: grade(verdict)?, slow })
     }
 
     /// Whether what is counted opens a closed breaker. `row` is the number of failures in a row.
@@ -108,6 +109,17 @@ pub const CHANGING: Refusal = Refusal { by: Gate::Breaker, until: None, advised:
 
 /// The least wait that a refusal advises.
 pub const MOMENT: Duration = Duration::from_millis(1);
+
+/// What a verdict says of the dependency. `None`: nothing.
+#[inline]
+const fn grade(verdict: Verdict) -> Option<Grade> {
+    Some(match verdict {
+        Verdict::Success => Grade::Success,
+        Verdict::Permanent => Grade::Answer,
+        Verdict::Failure { .. } => Grade::Failure,
+        Verdict::Neutral(_) => return None,
+    })
+}
 
 /// Whether `part` of `all` is at least `rate_milli` thousandths.
 fn reaches(part: u64, all: u64, rate_milli: u32) -> bool {

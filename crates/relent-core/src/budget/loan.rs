@@ -62,17 +62,20 @@ impl Default for LoanPolicy {
 
 impl LoanPolicy {
     /// What the bucket holds when full, given the calls of the last minute in thousandths.
+    #[inline]
     pub fn cap(&self, calls_milli: u64) -> u32 {
         let sized = calls_milli.saturating_mul(u64::from(self.per_call_milli)) / 1000;
         u32::try_from(sized).unwrap_or(u32::MAX).max(self.floor_milli)
     }
 
     /// The tokens after a first success.
+    #[inline]
     pub fn after_first_success(&self, tokens: u32, cap: u32) -> u32 {
         tokens.saturating_add(self.earn_milli).min(cap)
     }
 
     /// The tokens after a retry was let through, and its charge. `None`: too few are left.
+    #[inline]
     pub fn lend(&self, tokens: u32, cap: u32, cause: Cause) -> Option<(u32, u32)> {
         let charge = match cause {
             // Never cheaper than an error, even where the bucket is too small for that.
@@ -83,6 +86,7 @@ impl LoanPolicy {
     }
 
     /// The tokens after a retry succeeded that `charge` was taken for.
+    #[inline]
     pub fn repaid(&self, tokens: u32, cap: u32, charge: u32, cause: Cause) -> u32 {
         let gain = match cause {
             Cause::Error => u64::from(charge) * u64::from(self.gain_milli) / 1000,

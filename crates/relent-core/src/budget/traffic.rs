@@ -19,11 +19,13 @@ pub enum Counted {
 }
 
 /// Which of the two words a call at `now` is counted in.
+#[inline]
 pub const fn place(now: Timestamp) -> usize {
     (slot_at(now) & 1) as usize
 }
 
 /// Counting one call at `now` in the word of its [`place`]. A clock that went back counts into what is there.
+#[inline]
 pub const fn count(word: u64, now: Timestamp) -> Counted {
     match slot_at(now) > slot_of(word) {
         true => Counted::NewSlot((slot_at(now) << CALL_BITS) | 1),
@@ -33,13 +35,19 @@ pub const fn count(word: u64, now: Timestamp) -> Counted {
 
 /// Calls within the last minute, in thousandths: this slot's, and of the slot before it the share that is still
 /// within a minute. A clock that went back reads as the beginning of the newest slot.
-pub fn calls_milli(words: [u64; 2], now: Timestamp) -> u64 {
-    let present = slot_at(now).max(slot_of(words[0])).max(slot_of(words[1]));
+#[inline]
+pub const fn calls_milli([even, odd]: [u64; 2], now: Timestamp) -> u64 {
+    let present = later(slot_at(now), later(slot_of(even), slot_of(odd)));
     let into_slot = now.as_nanos().saturating_sub(present * SLOT);
-    let calls_in = |slot: u64| words.into_iter().find(|word| slot_of(*word) == slot).map_or(0, calls_of);
-    let last = present.checked_sub(1).map_or(0, calls_in);
+    let (this, other) = if present & 1 == 0 { (even, odd) } else { (odd, even) };
+    let last = if slot_of(other) + 1 == present { calls_of(other) } else { 0 };
     let left_micros = (SLOT - into_slot) / 1000;
-    calls_in(present) * 1000 + last * left_micros / (SLOT / 1_000_000)
+    let this = if slot_of(this) == present { calls_of(this) } else { 0 };
+    this * 1000 + last * left_micros / (SLOT / 1_000_000)
+}
+
+const fn later(a: u64, b: u64) -> u64 {
+    if a > b { a } else { b }
 }
 
 const fn slot_at(now: Timestamp) -> u64 {

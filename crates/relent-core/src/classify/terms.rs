@@ -18,6 +18,11 @@ impl Classification {
     /// What the rules say of the calls on a route: for each of the two, the first that matches and says it.
     #[inline]
     pub fn terms(&self, route: Route<'_>) -> Terms {
+        if self.routes.is_empty() { Terms::default() } else { self.terms_of(route) }
+    }
+
+    #[inline(never)]
+    fn terms_of(&self, route: Route<'_>) -> Terms {
         self.routes.iter().filter(|rule| rule.matches(route)).fold(Terms::default(), |terms, rule| Terms {
             repeat: terms.repeat.or(rule.repeat),
             fresh_for: terms.fresh_for.or(rule.fresh_for),

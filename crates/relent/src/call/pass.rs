@@ -14,7 +14,7 @@ use crate::{
     clock::{BlockingClock, Clock, Timer},
     error::Stopped,
     event::Event,
-    gates::{Halt, Pass, Queue, Queued},
+    gates::{Halt, InFlight, Pass, Queue, Queued},
     reach::Reach,
     report::Stage,
     switch::Retries,
@@ -86,7 +86,7 @@ impl<P: Reach, R> Call<P, R> {
     }
 
     /// Begins an attempt, if nothing stands in its way now. Gates that it has passed stay passed.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn try_begin(&mut self, now: Timestamp) -> Begun {
         if let Some(reason) = self.may_not_go_on(now) {
             return Begun::Stopped(reason);
@@ -118,6 +118,8 @@ impl<P: Reach, R> Call<P, R> {
 
     /// Begins to wait at the gate that is shut, after [`Begun::Shut`]. Nobody queues for a dependency whose breaker
     /// is open.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn join_queue(&mut self, now: Timestamp) -> Result<(), StopReason> {
         if let Some(refusal) = self.controls().is_open_at(now) {
             return Err(self.refused(refusal, now));
@@ -131,6 +133,8 @@ impl<P: Reach, R> Call<P, R> {
     }
 
     /// Begins an attempt as soon as the gates let it, after [`Call::join_queue`].
+    #[cold]
+    #[inline(never)]
     pub(crate) fn poll_queue(
         &mut self,
         mut timer: Pin<&mut Timer<<P::Clock as Clock>::Sleep>>,
@@ -199,27 +203,49 @@ impl<P: Reach, R> Call<P, R> {
     }
 
     /// The innermost gate, and the attempt.
-    #[inline]
+    #[inline(always)]
     fn enter(&mut self, pass: Pass, now: Timestamp) -> Result<Attempt, StopReason> {
-        match self.held.enter(self.via.pipeline().controls(), pass, now) {
-            Ok(Some(transition)) => self.tell(now, || Event::BreakerChanged(transition)),
-            Ok(None) => {}
-            Err(refusal) => return Err(self.refused(refusal, now)),
+        if !self.held.enter_closed(self.via.pipeline().controls(), pass) {
+            self.enter_unclosed(pass, now)?;
         }
         self.attempts = self.attempts.saturating_add(1);
         self.running = Some(now);
         self.stage = Stage::Attempt;
         let give_up_at = self.pipeline().policy().give_up_at(&self.history, now);
         let attempt = Attempt { number: self.attempts, began: now, give_up_at };
-        self.tell(now, || Event::AttemptBegan(attempt));
+        if self.pipeline().observer().is_some() {
+            self.tell_attempt_began(attempt);
+        }
         Ok(attempt)
     }
 
+    #[inline(never)]
+    fn enter_unclosed(&mut self, pass: Pass, now: Timestamp) -> Result<(), StopReason> {
+        match self.held.enter(self.via.pipeline().controls(), pass, now) {
+            Ok(transition) => {
+                if let Some(transition) = transition {
+                    self.tell(now, || Event::BreakerChanged(transition));
+                }
+                Ok(())
+            }
+            Err(refusal) => Err(self.refused(refusal, now)),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn tell_attempt_began(&self, attempt: Attempt) {
+        self.tell(attempt.began, || Event::AttemptBegan(attempt));
+    }
+
     /// Why there is no time for an attempt, or no leave from the switch.
-    #[inline]
+    #[inline(always)]
     fn may_not_go_on(&mut self, now: Timestamp) -> Option<StopReason> {
         if self.stopped.is_some() {
             return self.stopped;
+        }
+        if self.running.is_some() {
+            self.forget_attempt();
         }
         if let Some(reason) = self.out_of_time(now) {
             return Some(self.stopped_for(reason, now));
@@ -230,7 +256,7 @@ impl<P: Reach, R> Call<P, R> {
         None
     }
 
-    #[inline]
+    #[inline(always)]
     fn out_of_time(&self, now: Timestamp) -> Option<StopReason> {
         let retry = &self.pipeline().policy().retry;
         if self.history.last_verdict.is_some() {
@@ -242,17 +268,28 @@ impl<P: Reach, R> Call<P, R> {
         }
     }
 
+    /// The attempt in flight was never concluded, and another is to begin: it counts nowhere.
+    #[cold]
+    #[inline(never)]
+    fn forget_attempt(&mut self) {
+        self.running = None;
+        self.overseen = None;
+        self.held.give_up(self.via.pipeline().controls(), InFlight::Nothing);
+    }
+
     fn or_stopped(&self, begun: Result<Attempt, StopReason>) -> Result<Attempt, Stopped> {
         begun.map_err(|reason| Stopped::new(self.report_for(reason)))
     }
 
     #[cold]
+    #[inline(never)]
     fn refused(&mut self, refusal: Refusal, now: Timestamp) -> StopReason {
         let _stopped = self.refuse(refusal, now);
         StopReason::Refused(refusal.by)
     }
 
     #[cold]
+    #[inline(never)]
     fn stopped_for(&mut self, reason: StopReason, now: Timestamp) -> StopReason {
         let _stopped = self.stop(reason, now);
         reason

@@ -12,13 +12,12 @@ mod shift;
 use std::{
     fmt,
     hash::{BuildHasher, RandomState},
-    time::Duration,
 };
 
 use relent_core::{
     BreakerPolicy, Invalid, Refusal, Timestamp, Verdict,
-    breaker::{Recorded, Status, Ticket, Transition},
-    window::Counts,
+    breaker::{Status, Ticket, Transition},
+    window::{Counts, Mark},
 };
 
 pub use permit::Permit;
@@ -123,26 +122,41 @@ impl Breaker {
         Ok(Permit::new(self.clone(), self.0.admit(|| now)?))
     }
 
+    /// A ticket, if every call is let through: no other answer needs the time.
+    #[inline(always)]
+    pub(crate) fn enter_closed(&self) -> Option<Ticket> {
+        self.0.admit_closed()
+    }
+
     /// As [`Breaker::admit`], for a caller who records the ticket or gives it back.
-    #[inline]
     pub(crate) fn enter(&self, now: Timestamp) -> Result<Ticket, Refusal> {
         self.0.admit(|| now)
     }
 
-    /// As [`Permit::record`].
-    #[inline]
+    /// As [`Permit::record`], for a call that lasted from `began` to `ended`: the change of mode that it brought about.
+    #[inline(always)]
     pub(crate) fn record(
         &self,
         ticket: Ticket,
         verdict: Verdict,
-        took: Duration,
-        now: Timestamp,
-    ) -> Recorded {
-        let Some(mark) = self.0.policy.mark(verdict, took) else {
-            self.give_back(ticket);
-            return Recorded::Uncounted;
-        };
-        self.0.record(ticket, mark, || now)
+        began: Timestamp,
+        ended: Timestamp,
+    ) -> Option<Transition> {
+        match self.0.policy.mark_between(verdict, began, ended) {
+            Some(mark) if self.0.record_good(ticket, mark, ended) => None,
+            mark => self.record_other(ticket, mark, ended),
+        }
+    }
+
+    #[inline(never)]
+    fn record_other(&self, ticket: Ticket, mark: Option<Mark>, now: Timestamp) -> Option<Transition> {
+        match mark {
+            Some(mark) => self.0.record(ticket, mark, || now).transition(),
+            None => {
+                self.give_back(ticket);
+                None
+            }
+        }
     }
 
     /// As dropping a [`Permit`].

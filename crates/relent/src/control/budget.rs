@@ -92,26 +92,43 @@ impl Budget {
     }
 
     /// [`Budget::on_call`], for a caller who says when the call has ended, by [`Budget::end`].
+    ///
+    /// The default kind is asked in the middle of every call and stands there; the others are called.
     #[inline]
     pub(crate) fn begin(&self, now: Timestamp) {
         match &self.kind {
             Kind::Loan(_, cells) => cells.on_call(now),
+            _ => self.begin_other(now),
+        }
+    }
+
+    #[inline(never)]
+    fn begin_other(&self, now: Timestamp) {
+        match &self.kind {
             Kind::Ratio(policy, cells) => cells.on_call(policy, now),
             // Two billion calls in flight would be needed for one half of the word to reach the other.
             Kind::Share(_, word) => {
                 word.fetch_add(ONE_CALL, Relaxed);
             }
-            Kind::Grpc(..) | Kind::Quota(..) => {}
+            Kind::Loan(..) | Kind::Grpc(..) | Kind::Quota(..) => {}
         }
     }
 
     /// A call's first attempt succeeded. Writes nothing where the bucket is full already.
+    #[inline]
     pub fn on_first_success(&self, now: Timestamp) {
         match &self.kind {
             Kind::Loan(policy, cells) => cells.on_first_success(policy, now),
+            _ => self.on_first_success_other(),
+        }
+    }
+
+    #[inline(never)]
+    fn on_first_success_other(&self) {
+        match &self.kind {
             Kind::Grpc(policy, tokens) => word::step(tokens, |tokens| policy.after_success(tokens)),
             Kind::Quota(policy, tokens) => word::step(tokens, |tokens| policy.after_first_success(tokens)),
-            Kind::Ratio(..) | Kind::Share(..) => {}
+            Kind::Loan(..) | Kind::Ratio(..) | Kind::Share(..) => {}
         }
     }
 

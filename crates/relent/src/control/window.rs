@@ -65,17 +65,12 @@ impl Counters {
     }
 
     /// Takes in one call. `false`: the breaker has moved on, or the call's slice of time has.
-    #[inline]
-    pub(crate) fn add<F: FnOnce() -> Timestamp>(
-        &self,
-        epoch: Epoch<'_>,
-        mark: Mark,
-        now: &mut Moment<F>,
-    ) -> bool {
+    #[inline(always)]
+    pub(crate) fn add(&self, epoch: Epoch<'_>, mark: Mark, now: impl FnOnce() -> Timestamp) -> bool {
         match self {
             Self::Off => true,
             Self::Count(window) => window.add(epoch, mark),
-            Self::Time(window) => window.add(epoch, mark, now.get()),
+            Self::Time(window) => window.add(epoch, mark, now()),
         }
     }
 
@@ -112,11 +107,11 @@ mod tests {
         let epoch = Epoch { state: &state, phase: Phase::START };
         let now = Timestamp::from_secs(1);
         for _ in 0..=calls {
-            assert!(counters.add(epoch, GOOD, &mut Moment::new(|| now)));
+            assert!(counters.add(epoch, GOOD, || now));
         }
         [GOOD, BAD].map(|mark| {
             tagged::touched::by(|| {
-                assert!(counters.add(epoch, mark, &mut Moment::new(|| now)));
+                assert!(counters.add(epoch, mark, || now));
                 let counts = counters.counts(Phase::START, &mut Moment::new(|| now));
                 assert_eq!(counts.failures, u64::from(mark.failed()));
             })

@@ -17,7 +17,7 @@ pub(crate) struct Limits {
 }
 
 /// The leave to go on, as plain data: given back by [`Pass::give_back`] to the limits that gave it.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Pass {
     pub(super) place: Place,
     /// In the rate's sequence, unless it was spent.
@@ -25,13 +25,11 @@ pub(crate) struct Pass {
 }
 
 /// A place in flight.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Place {
-    /// There is no limit.
+    /// There is no limit, or the place belongs to work that may outlive the call.
     None,
-    Own,
-    /// It belongs to work as well that may outlive the call.
-    Shared(Arc<OwnedPermit>),
+    Held,
 }
 
 impl Limits {
@@ -43,23 +41,28 @@ impl Limits {
     }
 
     /// Through, if that is possible at once.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn try_pass(&self, now: Timestamp) -> Result<Pass, Refusal> {
         let mut pass = Pass::NONE;
         if let Some(limit) = &self.concurrency {
             limit.enter()?;
-            pass.place = Place::Own;
+            pass.place = Place::Held;
         }
-        if let Some(rate) = &self.rate {
-            match rate.take(now) {
-                Ok(place) => pass.rate = Some(place),
-                Err(refusal) => {
-                    pass.give_back(self);
-                    return Err(refusal);
-                }
+        match &self.rate {
+            None => Ok(pass),
+            Some(rate) => self.with_rate(pass, rate, now),
+        }
+    }
+
+    #[inline(never)]
+    fn with_rate(&self, mut pass: Pass, rate: &Rate, now: Timestamp) -> Result<Pass, Refusal> {
+        match rate.take(now) {
+            Ok(place) => Ok(Pass { rate: Some(place), ..pass }),
+            Err(refusal) => {
+                pass.give_back(self);
+                Err(refusal)
             }
         }
-        Ok(pass)
     }
 }
 
@@ -74,24 +77,29 @@ impl Pass {
     }
 
     /// Its place in flight, if it has one, for work that is to keep it until it ends.
-    pub(crate) fn share(&mut self, limits: &Limits) -> Option<Arc<OwnedPermit>> {
-        let shared = match (mem::replace(&mut self.place, Place::None), &limits.concurrency) {
-            (Place::Own, Some(limit)) => Arc::new(limit.keep()),
-            (Place::Shared(permit), _) => permit,
-            (Place::None | Place::Own, _) => return None,
-        };
-        self.place = Place::Shared(Arc::clone(&shared));
-        Some(shared)
+    pub(crate) fn keep(&mut self, limits: &Limits) -> Option<Arc<OwnedPermit>> {
+        match (mem::replace(&mut self.place, Place::None), &limits.concurrency) {
+            (Place::Held, Some(limit)) => Some(Arc::new(limit.keep())),
+            _ => None,
+        }
     }
 
     /// The place in flight comes free, and so does that in the rate's sequence unless it was spent.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn give_back(&mut self, limits: &Limits) {
+        if self.rate.is_some() {
+            self.give_back_rate(limits);
+        }
+        if let (Place::Held, Some(limit)) = (mem::replace(&mut self.place, Place::None), &limits.concurrency)
+        {
+            limit.leave();
+        }
+    }
+
+    #[inline(never)]
+    fn give_back_rate(&mut self, limits: &Limits) {
         if let (Some(place), Some(rate)) = (self.rate.take(), &limits.rate) {
             rate.put_back(place);
-        }
-        if let (Place::Own, Some(limit)) = (mem::replace(&mut self.place, Place::None), &limits.concurrency) {
-            limit.leave();
         }
     }
 }

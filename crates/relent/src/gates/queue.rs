@@ -162,7 +162,7 @@ impl Queue {
     }
 
     fn came_in(&mut self) {
-        self.come.pass.place = Place::Own;
+        self.come.pass.place = Place::Held;
         self.stage = Stage::Moment(None);
     }
 

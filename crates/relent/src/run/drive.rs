@@ -43,10 +43,12 @@ pin_project! {
 /// What a call has to show when it stops, and why it does.
 type Stopped<Op> = (Ending<<Op as Operation>::Value, <Op as Operation>::Error>, StopReason);
 
-/// What comes next.
+/// What the next poll goes on with.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    Begin,
+    /// The call's beginning, if there is none yet. Otherwise it is over, or the operation panicked before it had a
+    /// future.
+    Idle,
     /// A gate.
     Queue,
     /// The end of the attempt in flight, by itself or at that time.
@@ -55,7 +57,20 @@ enum Step {
     Wait(Timestamp),
     /// The next attempt, as soon as others had their turn.
     Yield,
-    Over,
+}
+
+/// What is to be done now.
+enum Next {
+    Begin(Attempt),
+    /// An attempt is in flight.
+    GoOn,
+    Stop(StopReason),
+}
+
+/// Whether there is anything to do before the next poll.
+enum Pause {
+    Timer,
+    UntilPolled,
 }
 
 impl<P: Reach, R, Op: Operation> Drive<P, R, Op> {
@@ -67,12 +82,13 @@ impl<P: Reach, R, Op: Operation> Drive<P, R, Op> {
             last: LastError(None),
             terms: Some(terms),
             call: None,
-            step: Step::Begin,
+            step: Step::Idle,
             operation,
         }
     }
 
     /// What became of the call. To be asked when it has stopped.
+    #[cold]
     pub(super) fn report(self: Pin<&mut Self>, reason: StopReason) -> Report {
         match self.project().call {
             Some(call) => call.report_for(reason),
@@ -88,129 +104,219 @@ where
     Op: Operation,
     P::Classifier: Classifier<Op::Value, Op::Error>,
 {
-    #[inline]
-    pub(super) fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Stopped<Op>> {
+    /// A call that is ready at once goes straight through here; whatever takes longer goes on in
+    /// [`Drive::go_on`], which is called, so that it does not weigh on the first.
+    #[inline(always)]
+    pub(super) fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Stopped<Op>> {
+        let mut drive = self;
+        let this = drive.as_mut().project();
+        let slot = match this.call {
+            Some(_) => return drive.go_on(cx),
+            slot => slot,
+        };
+        let Some(terms) = this.terms.take() else { unreachable!("a call begins once") };
+        let call = slot.insert(Call::begin(terms));
+        let now = call.history().started;
+        let attempt = match call.try_begin(now) {
+            Begun::Attempt(attempt) => attempt,
+            begun => return drive.go_on_unbegun(begun, now, cx),
+        };
+        let mut future = this.attempt;
+        // While it is polled, calls that begin there see whose attempt they are part of.
+        let polled = call.frame().around(|| {
+            future.set(Some(this.operation.begin(attempt, || call.work())));
+            poll_attempt(future.as_mut(), cx)
+        });
+        let Poll::Ready(result) = polled else {
+            *this.step = Step::Attempt(attempt.give_up_at);
+            return drive.go_on_pending(cx);
+        };
+        future.set(None);
+        match drive.as_mut().conclude(Some(result), cx) {
+            ControlFlow::Break(stopped) => Poll::Ready(stopped),
+            ControlFlow::Continue(Pause::UntilPolled) => Poll::Pending,
+            ControlFlow::Continue(Pause::Timer) => drive.go_on(cx),
+        }
+    }
+
+    /// Goes on where the last poll ended.
+    #[inline(never)]
+    fn go_on(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Stopped<Op>> {
+        let next = ready!(self.as_mut().resume(cx));
+        self.go_on_with(next, cx)
+    }
+
+    /// Goes on where a gate was shut, or the call is over.
+    #[cold]
+    #[inline(never)]
+    fn go_on_unbegun(
+        mut self: Pin<&mut Self>,
+        begun: Begun,
+        now: Timestamp,
+        cx: &mut Context<'_>,
+    ) -> Poll<Stopped<Op>> {
+        let next = ready!(self.as_mut().next(begun, now, cx));
+        self.go_on_with(next, cx)
+    }
+
+    /// Goes on where an attempt has been polled and is not ready. The timer is set here and not before.
+    #[inline(never)]
+    fn go_on_pending(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Stopped<Op>> {
+        ready!(self.as_mut().poll_end(cx));
+        match self.as_mut().conclude(None, cx) {
+            ControlFlow::Break(stopped) => Poll::Ready(stopped),
+            ControlFlow::Continue(Pause::UntilPolled) => Poll::Pending,
+            ControlFlow::Continue(Pause::Timer) => self.go_on(cx),
+        }
+    }
+
+    /// Attempts and waits in turn, until the core says stop.
+    fn go_on_with(mut self: Pin<&mut Self>, mut next: Next, cx: &mut Context<'_>) -> Poll<Stopped<Op>> {
         loop {
-            let attempt = match ready!(self.as_mut().poll_begin(cx)) {
-                Ok(attempt) => attempt,
-                Err(reason) => {
-                    let this = self.project();
-                    *this.step = Step::Over;
+            let mut this = self.as_mut().project();
+            let Some(call) = this.call else { unreachable!("it has begun") };
+            let polled = match next {
+                Next::Begin(attempt) => call.frame().around(|| {
+                    let future = this.operation.begin(attempt, || call.work());
+                    this.attempt.set(Some(future));
+                    *this.step = Step::Attempt(attempt.give_up_at);
+                    poll_attempt(this.attempt.as_mut(), cx)
+                }),
+                Next::GoOn => call.frame().around(|| poll_attempt(this.attempt.as_mut(), cx)),
+                Next::Stop(reason) => {
+                    *this.step = Step::Idle;
                     return Poll::Ready((this.last.take().or(Ending::Refused), reason));
                 }
             };
-            let result = ready!(self.as_mut().poll_attempt(attempt, cx));
-            let this = self.as_mut().project();
-            let Some(call) = this.call else { unreachable!("an attempt belongs to a call") };
-            if !this.operation.can_repeat() {
-                call.forbid_retries();
-            }
-            let decision = match &result {
-                Some(result) => call.conclude(result),
-                None => call.time_out::<Op::Value, Op::Error>(),
-            };
-            let result = match (decision, result) {
-                (Decision::Retry(_), Some(Ok(value))) => {
-                    this.operation.discard(value);
-                    let _goes_on_meanwhile = this.operation.poll_discarded(cx);
+            let result = match polled {
+                Poll::Ready(result) => Some(result),
+                Poll::Pending => {
+                    ready!(self.as_mut().poll_end(cx));
                     None
                 }
-                (_, result) => result,
             };
-            match this.last.after(decision, result) {
-                ControlFlow::Break(ending) => {
-                    *this.step = Step::Over;
-                    return Poll::Ready(ending);
-                }
-                ControlFlow::Continue(wait) if wait.length.is_zero() => {
-                    *this.step = Step::Yield;
-                    cx.waker().wake_by_ref();
-                    return Poll::Pending;
-                }
-                ControlFlow::Continue(wait) => *this.step = Step::Wait(call.ended().after(wait.length)),
+            let mut this = self.as_mut().project();
+            this.attempt.set(None);
+            this.timer.stop();
+            match self.as_mut().conclude(result, cx) {
+                ControlFlow::Break(stopped) => return Poll::Ready(stopped),
+                ControlFlow::Continue(Pause::UntilPolled) => return Poll::Pending,
+                ControlFlow::Continue(Pause::Timer) => next = ready!(self.as_mut().resume(cx)),
             }
         }
     }
 
-    /// An attempt to begin; or `None`, if one is in flight.
-    #[inline]
-    fn poll_begin(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<Option<Attempt>, StopReason>> {
-        let mut this = self.project();
-        let (call, now) = match (*this.step, this.call) {
-            (Step::Attempt(_), _) => return Poll::Ready(Ok(None)),
-            (Step::Begin, call) => match this.terms.take() {
-                Some(terms) => {
-                    let call = call.insert(terms.call());
-                    let now = call.history().started;
-                    (call, now)
-                }
-                None => panic!("polled after it has given its output or panicked"),
-            },
-            (Step::Queue, Some(call)) => return call.poll_queue(this.timer, cx).map_ok(Some),
-            (Step::Wait(until), Some(call)) => {
-                let _need_not_end = this.operation.poll_discarded(cx);
-                ready!(this.timer.as_mut().poll_until(call.pipeline().clock(), until, cx));
-                let now = call.pipeline().clock().now();
-                (call, now)
-            }
-            (Step::Yield, Some(call)) => {
-                let _need_not_end = this.operation.poll_discarded(cx);
-                let now = call.pipeline().clock().now();
-                (call, now)
-            }
-            (Step::Over, _) | (_, None) => panic!("polled after it has given its output or panicked"),
-        };
-        match call.try_begin(now) {
-            Begun::Attempt(attempt) => {
-                // Where the operation panics before it has a future, nothing follows.
-                *this.step = Step::Over;
-                Poll::Ready(Ok(Some(attempt)))
-            }
-            Begun::Stopped(reason) => Poll::Ready(Err(reason)),
-            Begun::Shut(_) => {
-                if let Err(reason) = call.join_queue(now) {
-                    return Poll::Ready(Err(reason));
-                }
-                *this.step = Step::Queue;
-                call.poll_queue(this.timer, cx).map_ok(Some)
-            }
-        }
-    }
-
-    /// The attempt's result, or `None` if its end comes first. It is dropped before this returns. The timer is not
-    /// set until the attempt has been polled, so one that is ready at once costs none.
-    ///
-    /// While it is polled, calls that begin there see whose attempt they are part of.
-    #[inline]
-    fn poll_attempt(
+    /// Takes in how an attempt ended, without a result if it timed out.
+    #[inline(always)]
+    fn conclude(
         self: Pin<&mut Self>,
-        begun: Option<Attempt>,
+        result: Option<Result<Op::Value, Op::Error>>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Op::Value, Op::Error>>> {
-        let mut this = self.project();
+    ) -> ControlFlow<Stopped<Op>, Pause> {
+        let this = self.project();
         let Some(call) = this.call else { unreachable!("an attempt belongs to a call") };
-        let polled = call.frame().around(|| {
-            if let Some(attempt) = begun {
-                let future = this.operation.begin(attempt, || call.work());
-                this.attempt.set(Some(future));
-                *this.step = Step::Attempt(attempt.give_up_at);
+        if !this.operation.can_repeat() {
+            call.forbid_retries();
+        }
+        let decision = match &result {
+            Some(result) => {
+                let now = call.pipeline().clock().now();
+                call.conclude_outcome_at(result.into(), now)
             }
-            match this.attempt.as_mut().as_pin_mut() {
-                Some(attempt) => attempt.poll(cx),
-                None => unreachable!("an attempt in flight has a future"),
-            }
-        });
-        let result = match (polled, *this.step) {
-            (Poll::Ready(result), _) => Some(result),
-            (Poll::Pending, Step::Attempt(until)) => {
-                ready!(this.timer.as_mut().poll_until(call.pipeline().clock(), until, cx));
+            None => call.time_out::<Op::Value, Op::Error>(),
+        };
+        let result = match (decision, result) {
+            (Decision::Retry(_), Some(Ok(value))) => {
+                this.operation.discard(value);
+                let _goes_on_meanwhile = this.operation.poll_discarded(cx);
                 None
             }
-            (Poll::Pending, _) => unreachable!("an attempt in flight has an end"),
+            (_, result) => result,
         };
+        let wait = match this.last.after(decision, result) {
+            ControlFlow::Continue(wait) => wait,
+            ControlFlow::Break(ending) => {
+                *this.step = Step::Idle;
+                return ControlFlow::Break(ending);
+            }
+        };
+        ControlFlow::Continue(match wait.length.is_zero() {
+            true => {
+                *this.step = Step::Yield;
+                cx.waker().wake_by_ref();
+                Pause::UntilPolled
+            }
+            false => {
+                *this.step = Step::Wait(call.ended().after(wait.length));
+                Pause::Timer
+            }
+        })
+    }
+
+    /// What comes next, when it is there.
+    fn resume(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Next> {
+        let this = self.as_mut().project();
+        let Some(call) = this.call else { unreachable!("it has begun") };
+        match *this.step {
+            Step::Attempt(_) => return Poll::Ready(Next::GoOn),
+            Step::Queue => return self.poll_queue(cx),
+            Step::Wait(until) => {
+                let _need_not_end = this.operation.poll_discarded(cx);
+                ready!(this.timer.poll_until(call.pipeline().clock(), until, cx));
+            }
+            Step::Yield => {
+                let _need_not_end = this.operation.poll_discarded(cx);
+            }
+            Step::Idle => panic!("polled after it has given its output or panicked"),
+        }
+        *this.step = Step::Idle;
+        let now = call.pipeline().clock().now();
+        let begun = call.try_begin(now);
+        self.next(begun, now, cx)
+    }
+
+    fn next(mut self: Pin<&mut Self>, begun: Begun, now: Timestamp, cx: &mut Context<'_>) -> Poll<Next> {
+        let this = self.as_mut().project();
+        let Some(call) = this.call else { unreachable!("it has begun") };
+        match begun {
+            Begun::Attempt(attempt) => Poll::Ready(Next::Begin(attempt)),
+            Begun::Stopped(reason) => Poll::Ready(Next::Stop(reason)),
+            Begun::Shut(_) => {
+                if let Err(reason) = call.join_queue(now) {
+                    return Poll::Ready(Next::Stop(reason));
+                }
+                *this.step = Step::Queue;
+                self.poll_queue(cx)
+            }
+        }
+    }
+
+    fn poll_queue(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Next> {
+        let this = self.project();
+        let Some(call) = this.call else { unreachable!("it has begun") };
+        let begun = ready!(call.poll_queue(this.timer, cx));
+        *this.step = Step::Idle;
+        Poll::Ready(begun.map_or_else(Next::Stop, Next::Begin))
+    }
+
+    /// The end of the attempt in flight, which is not ready by itself. When it is there, the attempt is dropped.
+    fn poll_end(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let mut this = self.project();
+        let (Step::Attempt(until), Some(call)) = (*this.step, this.call) else {
+            unreachable!("an attempt in flight has an end")
+        };
+        ready!(this.timer.poll_until(call.pipeline().clock(), until, cx));
         this.attempt.set(None);
-        this.timer.stop();
-        Poll::Ready(result)
+        Poll::Ready(())
+    }
+}
+
+/// The result of the attempt in flight.
+#[inline(always)]
+fn poll_attempt<F: Future>(attempt: Pin<&mut Option<F>>, cx: &mut Context<'_>) -> Poll<F::Output> {
+    match attempt.as_pin_mut() {
+        Some(attempt) => attempt.poll(cx),
+        None => unreachable!("an attempt in flight has a future"),
     }
 }
 

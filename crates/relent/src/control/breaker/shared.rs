@@ -7,7 +7,7 @@ use relent_core::{
 };
 
 use crate::{
-    control::window::{Counters, Epoch, Line, Moment, Tagged},
+    control::window::{Counters, Epoch, Line, Moment, Tagged, tag},
     sync::atomic::{AtomicU64, Ordering, fence},
 };
 
@@ -48,14 +48,18 @@ impl Shared {
 
     #[inline]
     pub(super) fn admit(&self, clock: impl FnOnce() -> Timestamp) -> Result<Ticket, Refusal> {
+        match self.admit_closed() {
+            Some(ticket) => Ok(ticket),
+            None if self.phase().mode() == Mode::Isolated => Err(self.policy.isolated()),
+            None => self.admit_at(clock()),
+        }
+    }
+
+    /// A ticket, if every call is let through.
+    #[inline(always)]
+    pub(super) fn admit_closed(&self) -> Option<Ticket> {
         let phase = self.phase();
-        if phase.lets_through() {
-            return Ok(plain(phase));
-        }
-        match phase.mode() {
-            Mode::Isolated => Err(self.policy.isolated()),
-            _ => self.admit_at(clock()),
-        }
+        phase.lets_through().then_some(plain(phase))
     }
 
     fn admit_at(&self, now: Timestamp) -> Result<Ticket, Refusal> {
@@ -105,6 +109,21 @@ impl Shared {
         }
     }
 
+    /// Records a good call of a breaker that lets every call through. `false`: it is another, or stands elsewhere, and
+    /// nothing was done. It changes no mode: most calls end here.
+    #[inline(always)]
+    pub(super) fn record_good(&self, ticket: Ticket, mark: Mark, now: Timestamp) -> bool {
+        let phase = ticket.phase;
+        let is_good = !mark.is_bad() && phase.counts_all() && self.phase() == phase;
+        if is_good {
+            let epoch = Epoch { state: &self.state, phase };
+            // What comes too late is left out, here as there.
+            let _counted = self.window.add(epoch, mark, move || now)
+                && (self.policy.consecutive_failures.is_none() || self.add_to_row(epoch, mark.grade));
+        }
+        is_good
+    }
+
     #[inline]
     pub(super) fn record(&self, ticket: Ticket, mark: Mark, clock: impl FnOnce() -> Timestamp) -> Recorded {
         let phase = ticket.phase;
@@ -124,26 +143,28 @@ impl Shared {
     fn count(&self, phase: Phase, mark: Mark, clock: impl FnOnce() -> Timestamp) -> Recorded {
         let epoch = Epoch { state: &self.state, phase };
         let mut now = Moment::new(clock);
-        if !self.window.add(epoch, mark, &mut now) {
+        if !self.window.add(epoch, mark, || now.get()) {
             return Recorded::Stale;
         }
         if self.policy.consecutive_failures.is_some() && !self.add_to_row(epoch, mark.grade) {
             return Recorded::Stale;
         }
-        if !mark.is_bad() {
-            return Recorded::Counted;
-        }
+        if mark.is_bad() { self.judge(phase, &mut now) } else { Recorded::Counted }
+    }
+
+    /// After a bad call: whether it was one too many.
+    #[inline(never)]
+    fn judge<F: FnOnce() -> Timestamp>(&self, phase: Phase, now: &mut Moment<F>) -> Recorded {
         // Of threads that fail together, each first writes and then reads: the last to write must see them all.
         fence(Ordering::SeqCst);
-        let row = self.row.0.value(epoch.tag()).unwrap_or(0);
-        match self.policy.trips(self.window.counts(phase, &mut now), row) {
+        let row = self.row.0.value(tag(phase)).unwrap_or(0);
+        match self.policy.trips(self.window.counts(phase, now), row) {
             Some(trip) => self.trip(phase, trip, now.get()),
             None => Recorded::Counted,
         }
     }
 
     /// `false`: the breaker has moved on.
-    #[inline]
     fn add_to_row(&self, epoch: Epoch<'_>, grade: Grade) -> bool {
         let step = |next: fn(u32) -> u32| self.row.0.step(epoch.tag(), |_| epoch.holds(), next).is_ok();
         match grade {

@@ -26,6 +26,7 @@ impl LoanCells {
         Self { tokens: AtomicU32::new(policy.start_milli), calls: [AtomicU64::new(0), AtomicU64::new(0)] }
     }
 
+    #[inline]
     pub(super) fn on_call(&self, now: Timestamp) {
         let word = &self.calls[traffic::place(now)];
         let mut seen = word.load(Relaxed);
@@ -43,6 +44,7 @@ impl LoanCells {
         }
     }
 
+    #[inline]
     pub(super) fn on_first_success(&self, policy: &LoanPolicy, now: Timestamp) {
         let cap = self.cap(policy, now);
         word::step(&self.tokens, |tokens| policy.after_first_success(tokens, cap));
@@ -66,6 +68,7 @@ impl LoanCells {
         self.tokens.load(Relaxed).min(self.cap(policy, now))
     }
 
+    #[inline]
     fn cap(&self, policy: &LoanPolicy, now: Timestamp) -> u32 {
         let [even, odd] = &self.calls;
         policy.cap(traffic::calls_milli([even.load(Relaxed), odd.load(Relaxed)], now))

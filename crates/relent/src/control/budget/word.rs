@@ -4,6 +4,7 @@
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// Steps the word, and does not write where nothing changes.
+#[inline]
 pub(super) fn step(word: &AtomicU32, next: impl Fn(u32) -> u32) {
     let mut seen = word.load(Relaxed);
     loop {

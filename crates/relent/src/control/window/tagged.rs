@@ -45,7 +45,7 @@ impl Tagged {
 
     /// Steps the value and returns what it was; a number of another tag counts as zero, and `may_take` says
     /// whether it may be taken over.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn step(
         &self,
         tag: u32,

@@ -46,18 +46,14 @@ impl TimeWindow {
         Self { slicing: Slicing::new(window), stripes: (0..stripes).map(stripe).collect() }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn add(&self, epoch: Epoch<'_>, mark: Mark, now: Timestamp) -> bool {
         let slice = self.slicing.slice(now);
         let tag = tag(epoch.phase, slice.lap);
-        let may_take = |its: u32| !is_later_lap(its, tag) && epoch.holds();
-        let more = |calls: u32| calls.saturating_add(1);
         let stripe = &self.stripes[thread_number() & (self.stripes.len() - 1)];
         let cells = &stripe.slices[slice.place];
         // The call before its failure: whoever sums sees no failure without its call.
-        cells.calls.step(tag, may_take, more).is_ok()
-            && (!mark.failed() || cells.failures.step(tag, may_take, more).is_ok())
-            && (!mark.slow || cells.slow.step(tag, may_take, more).is_ok())
+        one_more(&cells.calls, epoch, tag) && (!mark.is_bad() || cells.add_bad(epoch, tag, mark))
     }
 
     pub(crate) fn counts(&self, phase: Phase, now: Timestamp) -> Counts {
@@ -76,6 +72,12 @@ impl TimeWindow {
 }
 
 impl Cells {
+    #[inline(never)]
+    fn add_bad(&self, epoch: Epoch<'_>, tag: u32, mark: Mark) -> bool {
+        (!mark.failed() || one_more(&self.failures, epoch, tag))
+            && (!mark.slow || one_more(&self.slow, epoch, tag))
+    }
+
     /// Adds what is there, if it belongs to one of the tags. The calls are read last and name the lap: what is of
     /// another has been left behind.
     fn add_to(&self, sum: &mut Counts, tags: [Option<u32>; 2]) {
@@ -87,6 +89,13 @@ impl Cells {
             sum.slow += of_lap(slow);
         }
     }
+}
+
+/// Counts one more. `false`: it comes too late.
+#[inline(always)]
+fn one_more(cell: &Tagged, epoch: Epoch<'_>, tag: u32) -> bool {
+    let may_take = move |its: u32| !is_later_lap(its, tag) && epoch.holds();
+    cell.step(tag, may_take, |calls| calls.saturating_add(1)).is_ok()
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the low bits tell neighbours apart")]
