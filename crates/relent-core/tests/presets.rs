@@ -106,34 +106,6 @@ fn every_preset_builds_by_its_name_and_repeats_nothing_that_nobody_said_may_be()
 }
 
 #[test]
-fn each_preset_comes_with_the_warnings_that_it_deserves() {
-    let told = |preset: Preset| -> Vec<String> {
-        preset.policy().validate().expect("possible").iter().map(ToString::to_string).collect()
-    };
-    assert_eq!(
-        told(Preset::MicrosoftStandard),
-        [
-            "retry.max_attempts: 4 × 10 s + 2.756 + 2.922 + 5.732 s = 51.41 s > 30 s: \
-             two whole attempts and one cut to 4.322 s",
-            "breaker.failure_rate: 10 % is reached when 1 host of 10 fails: in a pool of 10 or fewer, one bad host \
-             shuts out the healthy ones too; 60 % leaves such failures to the retries",
-        ]
-    );
-    assert_eq!(
-        told(Preset::GrpcA6),
-        ["retry.max_attempts: 4 × 5 s + 0.12 + 0.24 + 0.48 s = 20.84 s > 5 s: one whole attempt and no more"]
-    );
-    assert_eq!(
-        told(Preset::Envoy),
-        ["retry.max_attempts: 2 × 15 s + 0.025 s = 30.025 s > 15 s: one whole attempt and no more"]
-    );
-    for without_an_end in [Preset::Aws2026, Preset::AzureCore] {
-        let told = told(without_an_end);
-        assert!(matches!(&told[..], [one] if one.starts_with("total_timeout: there is none")), "{told:?}");
-    }
-}
-
-#[test]
 fn the_microsoft_handler_has_its_documented_numbers() {
     let policy = Preset::MicrosoftStandard.policy();
     let permits = ConcurrencyPolicy { limit: 1000, queue: 0 };
