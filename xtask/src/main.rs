@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         ["package"] => package::run(),
         ["services"] => services::run(),
         ["mutants", rest @ ..] => mutants::run(rest),
+        ["clients"] => test::clients(),
         ["cases"] => cases::run(),
         _ => {
             eprint!("{HELP}");
@@ -103,5 +104,7 @@ cargo xtask COMMAND
   mutants [PART]   faults planted one by one in the code that decides, and which of them no test notices: `retry`,
                    `budget`, `breaker`, `settlement`, and of the live controls `live-budget`, `live-breaker`,
                    `live-limits`; all of them take hours
+  clients          probes clients that we did not write, and our own, against their cards, one after the other: for a
+                   machine that does nothing else; some minutes
   cases            which behaviour cases are cited by which test
 ";

@@ -19,7 +19,6 @@ pub(crate) enum Effort {
 
 /// Has every service, and prints where each is, in the form in which a shell takes it.
 pub(crate) fn run() -> Result<(), String> {
-    clients::have(|_| Effort::Install)?;
     let (name, url) = postgres::have(Effort::Install)?;
     println!("export {name}={url}");
     Ok(())
@@ -28,9 +27,7 @@ pub(crate) fn run() -> Result<(), String> {
 /// What the tests must be told. A service that `RELENT_TEST_REQUIRE` names is installed if need be, and without it
 /// there are no tests; another is only started, and without it its tests say that they are skipped.
 pub(crate) fn for_tests() -> Result<Vec<(String, String)>, String> {
-    let effort = |service: &str| if is_required(service) { Effort::Install } else { Effort::Start };
-    clients::have(effort)?;
-    let effort = effort("postgres");
+    let effort = if is_required("postgres") { Effort::Install } else { Effort::Start };
     match postgres::have(effort) {
         Ok(found) => Ok(vec![found]),
         Err(why) if effort == Effort::Install => Err(why),
@@ -39,6 +36,11 @@ pub(crate) fn for_tests() -> Result<Vec<(String, String)>, String> {
             Ok(Vec::new())
         }
     }
+}
+
+/// Has what the clients run on that we did not write.
+pub(crate) fn for_clients() -> Result<(), String> {
+    clients::have()
 }
 
 fn is_required(service: &str) -> bool {

@@ -40,6 +40,17 @@ pub(crate) fn run(filter: &[&str]) -> Result<(), String> {
     if counts.runs_failed > 0 { Err("the tests failed".into()) } else { Ok(()) }
 }
 
+/// Probes clients that we did not write, and our own, one after the other: what is measured is real time.
+pub(crate) fn clients() -> Result<(), String> {
+    services::for_clients()?;
+    for test in ["clients_that_we_did_not_write", "suite_tells_relents_own_policies"] {
+        let chosen = ["test", "--package", "relent-probe", "--test", test];
+        let alone = ["--", "--ignored", "--test-threads", "1", "--nocapture"];
+        cargo(&[&chosen[..], &alone].concat(), &[("RELENT_TEST_REQUIRE", "curl,node,python3,cargo")])?;
+    }
+    Ok(())
+}
+
 #[derive(Default)]
 struct Counts {
     /// The binary that was just built, for the tests that start it.
