@@ -13,7 +13,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::client::Client;
+use crate::{client::Client, wall};
 
 /// A store of its own for processes of `orders`, gone with it.
 pub struct Orders {
@@ -106,6 +106,16 @@ impl Orders {
     /// If the disk does not let it.
     pub fn open_gate(&self) {
         std::fs::write(self.effects().with_extension("go"), "").expect("a file can be made");
+    }
+
+    /// Waits until an order whose key begins with `gated` is being carried out.
+    ///
+    /// # Panics
+    ///
+    /// If none comes within a minute.
+    pub fn wait_at_gate(&self) {
+        let there = self.effects().with_extension("there");
+        wall::eventually("an order at the gate", Duration::from_secs(60), || there.exists().then_some(()));
     }
 
     /// How often each key's order was carried out.

@@ -40,7 +40,7 @@ fn late_commit(kind: Kind) {
     let Some(orders) = Orders::prepare(BINARY, kind, Effect::Shared) else { return };
     let orders = orders.with_short_leases();
     let (paused, other) = (orders.serve(), orders.serve());
-    let first = order_and_pause(&paused);
+    let first = order_and_pause(&orders, &paused);
     orders.open_gate();
     let told = repeat_until(&other, |reply| reply.status == 201);
     assert_eq!((told.header("idempotency-replayed"), told.text()), (None, format!("ordered {KEY}")));
@@ -60,7 +60,7 @@ fn late_answer(kind: Kind) {
     let Some(orders) = Orders::prepare(BINARY, kind, Effect::Outside) else { return };
     let orders = orders.with_short_leases();
     let (paused, other) = (orders.serve(), orders.serve());
-    let first = order_and_pause(&paused);
+    let first = order_and_pause(&orders, &paused);
     orders.open_gate();
     let told = repeat_until(&other, |reply| reply.status != 409 || reply.text().contains(":outcome-unknown"));
     assert_eq!((told.status, orders.executions().get(KEY)), (409, None));
@@ -71,9 +71,9 @@ fn late_answer(kind: Kind) {
     assert_eq!(orders.executions().get(KEY), Some(&1));
 }
 
-/// Sends an order twice and stops its server when one of the two is told that the other is under way; where that other
-/// one's answer will come.
-fn order_and_pause(server: &Process) -> Receiver<Reply> {
+/// Sends an order twice and stops its server when one of the two is told that the other is under way, and that other is in
+/// the handler's hands; where its answer will come.
+fn order_and_pause(orders: &Orders, server: &Process) -> Receiver<Reply> {
     let (told, replies) = mpsc::channel();
     for _ in 0..2 {
         let (mut client, told) = (server.client(), told.clone());
@@ -81,6 +81,7 @@ fn order_and_pause(server: &Process) -> Receiver<Reply> {
     }
     let second = replies.recv().expect("an answer");
     assert_eq!(second.status, 409, "{}", second.text());
+    orders.wait_at_gate();
     server.pause();
     replies
 }

@@ -115,15 +115,18 @@ async fn serve(place: Place, rest: &[&str]) -> Result<(), Failure> {
 }
 
 /// Takes an order: some time passes before its effect and some after, so that a kill falls between the two. An order
-/// whose key begins with `gated` waits until there is a file EFFECTS.go.
+/// whose key begins with `gated` makes a file EFFECTS.there, and waits until there is a file EFFECTS.go.
 async fn take(desk: &Desk, run: &Run) -> Response {
     let lease = run.lease();
     let key = lease.record.key.as_str().to_owned();
     let (before, after) = (u64::from(lease.claim.0[1] % 4), u64::from(lease.claim.0[2] % 4));
     TokioClock.sleep(Duration::from_millis(before)).await;
-    let gate = desk.effects.with_extension("go");
-    while key.starts_with("gated") && !gate.exists() {
-        TokioClock.sleep(Duration::from_millis(10)).await;
+    if key.starts_with("gated") {
+        std::fs::write(desk.effects.with_extension("there"), "").expect("a file can be made");
+        let gate = desk.effects.with_extension("go");
+        while !gate.exists() {
+            TokioClock.sleep(Duration::from_millis(10)).await;
+        }
     }
     let answer = Answer::new(StatusCode::CREATED, format!("ordered {key}"));
     let done = match desk.when_lost {
