@@ -66,7 +66,7 @@ fn beyond_reach(subject: &Subject, fault: &Fault) -> bool {
         change.apply(&mut changed);
         read::edit(subject, &changed, change).is_some()
     };
-    fixed || (!fault.mends.is_empty() && !fault.mends.iter().any(writes))
+    !fault.was_asked() && (fixed || (!fault.mends.is_empty() && !fault.mends.iter().any(writes)))
 }
 
 /// The first change that rids the subject of the fault and that its format can write.

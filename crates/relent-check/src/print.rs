@@ -18,10 +18,10 @@ impl fmt::Display for Report {
             self.answers
                 .iter()
                 .filter(|answer| answer.question.list() == list)
-                .try_for_each(|one| answer(f, one))?;
+                .try_for_each(|one| answer(f, one, &self.place))?;
         }
         writeln!(f, "  the arithmetic")?;
-        rows(&self.figures)
+        rows(&self.figures, &self.place)
             .into_iter()
             .try_for_each(|(what, text)| writeln!(f, "    {what:<WIDTH$}  {text}"))?;
         match self.findings.len() {
@@ -43,7 +43,7 @@ impl fmt::Display for Report {
     }
 }
 
-fn answer(f: &mut fmt::Formatter<'_>, answer: &Answer) -> fmt::Result {
+fn answer(f: &mut fmt::Formatter<'_>, answer: &Answer, place: &str) -> fmt::Result {
     let word = match answer.verdict {
         Verdict::Yes => "yes",
         Verdict::No => "no",
@@ -61,7 +61,10 @@ fn answer(f: &mut fmt::Formatter<'_>, answer: &Answer) -> fmt::Result {
     }
     match answer.from.as_slice() {
         [] => writeln!(f),
-        from => writeln!(f, "  [{}]", from.join(", ")),
+        from => {
+            let from: Vec<&str> = from.iter().map(|path| below(path, place)).collect();
+            writeln!(f, "  [{}]", from.join(", "))
+        }
     }
 }
 
@@ -74,12 +77,12 @@ fn finding(f: &mut fmt::Formatter<'_>, finding: &Finding) -> fmt::Result {
     }
 }
 
-fn rows(figures: &Figures) -> Vec<(&'static str, String)> {
+fn rows(figures: &Figures, place: &str) -> Vec<(&'static str, String)> {
     let mut rows = Vec::new();
     rows.push((
         "bound of a call",
         figures.limit.as_ref().map_or("none that the file tells".into(), |(field, limit)| {
-            format!("{} ({field})", Brief(*limit))
+            format!("{} ({})", Brief(*limit), below(field, place))
         }),
     ));
     if figures.one_call != Some(1) {
@@ -108,6 +111,12 @@ fn rows(figures: &Figures) -> Vec<(&'static str, String)> {
             .map(|hosts| ("one bad host", format!("opens the breaker in a pool of {hosts} or fewer"))),
     );
     rows
+}
+
+/// A path without that of the retry's own place, which stands above.
+fn below<'a>(path: &'a str, place: &str) -> &'a str {
+    let rest = path.strip_prefix(place).filter(|_| !place.is_empty());
+    rest.and_then(|rest| rest.strip_prefix([':', '.'])).unwrap_or(path)
 }
 
 fn at_best(figures: &Figures) -> String {

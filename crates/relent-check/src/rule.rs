@@ -28,6 +28,14 @@ pub(crate) struct Fault {
     pub advice: &'static str,
 }
 
+impl Fault {
+    /// Whether it is the answer to something that was asked about the world. Such an answer is always a finding: who
+    /// asks wants to know, even where the file has no setting for it.
+    pub(crate) fn was_asked(&self) -> bool {
+        traffic::NAMES.contains(&self.name)
+    }
+}
+
 /// Every fault of a subject in its world, in the order of the questions.
 pub(crate) fn faults(subject: &Subject, world: &World) -> Vec<Fault> {
     let mut faults = Vec::new();

@@ -116,7 +116,9 @@ fn a_service_config_has_a_retry_for_each_method_and_one_budget() {
     let document = Document::parse(text, None, &Policy::live()).unwrap();
     let [retried, hedged] = document.subjects.as_slice() else { panic!("{:?}", document.subjects.len()) };
     assert_eq!((retried.place.as_str(), hedged.place.as_str()), ("a.B/C, d.E", "every method"));
-    assert_eq!(retried.policy.retry.max_attempts, Some(5), "clients treat more than five as five");
+    // RT-25: a configured limit is silently reduced there, and not here.
+    assert_eq!(retried.policy.retry.max_attempts, Some(5));
+    assert_eq!(unread(retried), ["methodConfig[0].retryPolicy.maxAttempts: clients treat 9 as 5"]);
     let curve = Backoff::Exponential { base: ms(50), factor_milli: 1500, max: ms(2_000) };
     assert_eq!((&retried.policy.retry.backoff, retried.policy.total_timeout), (&curve, Some(ms(1_500))));
     assert_eq!(retried.repeats, ["UNAVAILABLE", "RESOURCE_EXHAUSTED"]);
@@ -127,7 +129,7 @@ fn a_service_config_has_a_retry_for_each_method_and_one_budget() {
     assert!(unread(hedged)[0].contains("hedging is not checked"), "{:?}", unread(hedged));
     let odd = text.replace("14,", "\"GONE\",");
     let odd = Document::parse(&odd, None, &Policy::live()).unwrap();
-    assert!(unread(&odd.subjects[0])[0].contains("\"GONE\" is no status of gRPC"));
+    assert!(unread(&odd.subjects[0]).join(" ").contains("\"GONE\" is no status of gRPC"));
 }
 
 #[test]
@@ -272,4 +274,14 @@ fn every_format_can_be_named_and_every_reader_survives_any_tree() {
             document.subjects.iter().for_each(|subject| drop(check(subject, &World::default()).to_string()));
         }
     }
+}
+
+/// A client that cannot be told to do better by a setting is no reason to be silent when somebody asks.
+#[test]
+fn what_is_asked_is_answered_even_where_no_setting_helps() {
+    let handler = one(r#"{ "Retry": { "MaxRetryAttempts": 2, "Delay": "00:00:00.1" } }"#);
+    let asked = World { layers: Some(3), ..World::default() };
+    let found = check(&handler, &asked).findings;
+    let layers = found.iter().find(|finding| finding.name == "layers_multiply").expect("it was asked");
+    assert!(layers.why.contains("27 calls") && matches!(layers.mend, Mend::Do(_)), "{layers:?}");
 }

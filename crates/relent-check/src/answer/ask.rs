@@ -221,7 +221,10 @@ fn limits(subject: &Subject) -> Answer {
             (false, true) => "a breaker, and no limit",
             (false, false) => "there is neither",
         };
-        (yes(limited && policy.breaker.is_some()), says.into())
+        match subject.origin(Part::Limits) {
+            Origin::Fixed(how) => (Verdict::Told, format!("{how}; {says}")),
+            _ => (yes(limited && policy.breaker.is_some()), says.into()),
+        }
     })
 }
 

@@ -95,7 +95,12 @@ fn deadline(section: &mut Section<'_>) {
 
 fn retry(section: &mut Section<'_>) {
     let attempts = section.take(Part::Attempts, "retryPolicy.maxAttempts", Node::count);
-    // Clients treat more than five as five.
+    if let Some((node, more)) = attempts
+        .filter(|n| *n > MOST_ATTEMPTS)
+        .and_then(|n| section.node.get("retryPolicy.maxAttempts").zip(Some(n)))
+    {
+        section.subject.unread.push(node.refuse(format!("clients treat {more} as {MOST_ATTEMPTS}")));
+    }
     section.subject.policy.retry.max_attempts = Some(attempts.unwrap_or(1).clamp(1, MOST_ATTEMPTS));
     let seconds = |node: &Node<'_>| node.seconds();
     let base = section.take(Part::Backoff, "retryPolicy.initialBackoff", seconds);

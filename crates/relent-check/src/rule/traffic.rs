@@ -174,4 +174,13 @@ fn one_host(subject: &Subject, world: &World) -> Option<Fault> {
     })
 }
 
+/// What is found here, and in `stop` of the caller's deadline.
+pub(super) const NAMES: [&str; 6] = [
+    "layers_multiply",
+    "load_above_capacity",
+    "cannot_recover",
+    "closed_loop_cannot_recover",
+    "breaker_never_opens",
+    "outlasts_caller",
+];
 const MOST_STRETCH: u32 = 400;
