@@ -10,7 +10,7 @@ use core::time::Duration;
 
 pub(crate) use extent::Shortest;
 
-use crate::time::saturating_nanos;
+use crate::{SplitMix64, time::saturating_nanos};
 
 /// How a wait is drawn below its ceiling.
 ///
@@ -103,7 +103,7 @@ impl Draw {
     /// Sixty-four bits that belong to this wait of this call alone.
     pub(crate) fn bits(&self) -> u64 {
         let place = (u64::from(self.cycle) << 32) | u64::from(self.number);
-        mix(mix(self.seed).wrapping_add(place.wrapping_mul(GOLDEN)))
+        SplitMix64::at(SplitMix64::new(self.seed).bits(), place).bits()
     }
 }
 
@@ -124,33 +124,9 @@ fn thousandths(value: u64, milli: u32) -> u64 {
     u64::try_from(u128::from(value) * u128::from(milli) / 1000).unwrap_or(u64::MAX)
 }
 
-/// The output function of SplitMix64: every bit of the seed moves about half of the result.
-///
-/// # Source
-///
-/// Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014 (variant 13 of
-/// Stafford's mixers).
-fn mix(seed: u64) -> u64 {
-    let mut z = seed.wrapping_add(GOLDEN);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
-/// 2⁶⁴ divided by the golden ratio, odd: SplitMix64's increment.
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_mixer_is_splitmix64() {
-        // The first three outputs of SplitMix64 from state 1234567, a widely published vector.
-        let expected = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
-        let drawn = [0u64, 1, 2].map(|n| mix(1_234_567u64.wrapping_add(n.wrapping_mul(GOLDEN))));
-        assert_eq!(drawn, expected);
-    }
 
     #[test]
     fn each_jitter_draws_from_its_own_range() {

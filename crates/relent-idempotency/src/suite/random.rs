@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use relent::{ManualClock, Timestamp};
+use relent::{ManualClock, SplitMix64, Timestamp};
 
 use super::{Fixture, words::*};
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
 pub async fn agrees_with_memory<F: Fixture>(fixture: &F, seed: u64) {
     let clock = ManualClock::starting_at(Timestamp::from_secs(1_800_000_000));
     let memory = UnsharedMemory::new(clock.clone());
-    let (mut chance, mut books) = (Chance(seed), Books::default());
+    let (mut chance, mut books) = (Chance(SplitMix64::new(seed)), Books::default());
     for step in 0..STEPS {
         let what = format!("seed {seed}, step {step}");
         match chance.below(10) {
@@ -121,7 +121,7 @@ fn id_by(chance: &mut Chance) -> RecordId {
 
 fn claim_by(chance: &mut Chance) -> Claim {
     let mut name = [0; 16];
-    name[..8].copy_from_slice(&chance.bits().to_le_bytes());
+    name[..8].copy_from_slice(&chance.0.bits().to_le_bytes());
     Claim {
         record: id_by(chance),
         fingerprint: Fingerprint([if chance.below(10) == 0 { 8 } else { 7 }; 32]),
@@ -147,23 +147,11 @@ fn resolution_by(chance: &mut Chance) -> Resolution {
 }
 
 /// A stream of numbers that a seed determines.
-///
-/// # Source
-///
-/// SplitMix64: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
-struct Chance(u64);
+struct Chance(SplitMix64);
 
 impl Chance {
-    fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
     fn below(&mut self, limit: u64) -> u64 {
-        self.bits() % limit
+        self.0.bits() % limit
     }
 }
 

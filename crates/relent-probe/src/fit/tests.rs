@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use relent::{Backoff, Cause, Decision, Jitter, Policy, Sent, Timestamp, Verdict};
+use relent::{Backoff, Cause, Decision, Jitter, Policy, Sent, SplitMix64, Timestamp, Verdict};
 
 use super::{Curve, FirstRetry, Fit, JitterKind, fit};
 
@@ -44,16 +44,9 @@ fn run(backoff: &Backoff, jitter: Jitter, seed: u64, length: u32) -> Vec<Duratio
 
 /// 0.5 to 4 ms, and in one of a hundred waits a stall of 30 ms.
 fn noise(seed: u64) -> Duration {
-    let bits = mix(seed);
+    let bits = SplitMix64::new(seed).bits();
     let stall = if bits.is_multiple_of(100) { 30_000 } else { 0 };
     Duration::from_micros(500 + (bits >> 32) % 3500 + stall)
-}
-
-fn mix(seed: u64) -> u64 {
-    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 fn runs(seed: u64, draw: impl Fn(u64, u32) -> Vec<Duration>) -> Vec<Vec<Duration>> {
@@ -202,7 +195,7 @@ fn jitters_that_lean_on_the_wait_before_are_told() {
 fn an_addition_that_does_not_grow_is_told_from_a_share_that_does() {
     let draw = |seed: u64, length: u32| {
         let wait = |number: u32| {
-            let drawn = mix(seed * 977 + u64::from(number)) % 300_000;
+            let drawn = SplitMix64::at(seed, u64::from(number)).bits() % 300_000;
             Duration::from_millis(100) * 2_u32.pow(number)
                 + Duration::from_micros(drawn)
                 + noise(seed * 64 + u64::from(number))
@@ -256,7 +249,7 @@ fn a_first_retry_at_once_is_told_apart_from_the_curve() {
 fn an_interpreter_that_takes_its_time_still_goes_at_once() {
     // Seen of urllib3 on a busy machine: 10 to 40 ms before the retry that is documented to go at once.
     let draw = |seed: u64, length: u32| {
-        let slow = Duration::from_millis(8 + mix(seed) % 30);
+        let slow = Duration::from_millis(8 + SplitMix64::new(seed).bits() % 30);
         let waits = [200, 400, 800, 1600].map(Duration::from_millis);
         [slow].into_iter().chain(waits.map(|wait| wait + noise(seed))).take(length as usize).collect()
     };
@@ -310,7 +303,7 @@ fn steps_that_follow_no_curve_are_shown_as_they_are() {
 fn draws_like_no_known_jitter_are_irregular() {
     // Half of the runs wait 100 ms, half 300: nobody's interval.
     let draw = |seed: u64, length: u32| {
-        let wait = if mix(seed).is_multiple_of(2) { 100 } else { 300 };
+        let wait = if SplitMix64::new(seed).bits().is_multiple_of(2) { 100 } else { 300 };
         (0..u64::from(length)).map(|n| Duration::from_millis(wait) + noise(seed * 64 + n)).collect()
     };
     let fitted = fit(&runs(3, draw));

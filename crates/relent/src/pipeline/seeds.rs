@@ -7,6 +7,8 @@ use std::{
     thread_local,
 };
 
+use relent_core::SplitMix64;
+
 /// The calls' supply of chance: a key from the operating system, so that processes which start together do not draw
 /// alike, and numbers that each thread counts by itself. A draw takes no lock, no system call, and no write that
 /// another thread would have to wait for.
@@ -20,14 +22,10 @@ impl Seeds {
         Self { key: RandomState::new().hash_one(0) }
     }
 
-    /// SplitMix64 from the key on: no seed comes twice, and neighbours have nothing in common. (Steele, Lea,
-    /// Flood: Fast splittable pseudorandom number generators, 2014.)
+    /// No seed comes twice, and neighbours have nothing in common.
     #[inline]
     pub(super) fn draw(&self) -> u64 {
-        let mut bits = self.key.wrapping_add(next_number().wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ (bits >> 31)
+        SplitMix64::at(self.key, next_number()).bits()
     }
 }
 
