@@ -10,6 +10,7 @@ use std::{
     error::Error as _,
     fs, io,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use anyhow::Context as _;
@@ -21,6 +22,7 @@ use hyper_util::{
     rt::TokioExecutor,
 };
 use serde::de::DeserializeOwned;
+use tokio::time::timeout;
 
 pub(crate) use failure::Failure;
 
@@ -31,6 +33,8 @@ use crate::{args::ClientArgs, exit::Misuse};
 pub(crate) struct Client {
     server: String,
     token: Token,
+    /// How long an answer may take.
+    patience: Duration,
     http: Http<HttpConnector, Full<Bytes>>,
 }
 
@@ -72,7 +76,7 @@ impl Client {
             },
         };
         let token = Token::find(&args.data)?;
-        Ok(Self { server, token, http: http_client() })
+        Ok(Self { server, token, patience: args.timeout, http: http_client() })
     }
 
     /// A server of one's own, with its data folder.
@@ -86,7 +90,7 @@ impl Client {
         let address = data.join("address");
         let server = read(&address)?.with_context(|| format!("{} does not exist", address.display()))?;
         let token = Token { secret, from: Source::File(file) };
-        Ok(Self { server: base(&server)?, token, http: http_client() })
+        Ok(Self { server: base(&server)?, token, patience: PATIENCE, http: http_client() })
     }
 
     /// Asks without a body.
@@ -111,6 +115,11 @@ impl Client {
     ///
     /// Dropping the future closes the connection; whether the server acted is then not known.
     async fn send(&self, method: Method, path: &str, body: Bytes) -> Result<Answer, Failure> {
+        let late = || Failure::Late { server: self.server.clone(), patience: self.patience };
+        timeout(self.patience, self.exchange(method, path, body)).await.unwrap_or_else(|_| Err(late()))
+    }
+
+    async fn exchange(&self, method: Method, path: &str, body: Bytes) -> Result<Answer, Failure> {
         let odd = |what: String| Failure::Odd { server: self.server.clone(), what };
         let mut request = Request::builder()
             .method(method)
@@ -245,6 +254,9 @@ fn http_client() -> Http<HttpConnector, Full<Bytes>> {
 }
 
 const DEFAULT_SERVER: &str = "http://127.0.0.1:8484";
+
+/// For a server of one's own, on this machine.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 #[cfg(test)]
 mod tests {

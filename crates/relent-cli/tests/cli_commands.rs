@@ -371,3 +371,15 @@ fn every_help_page_has_an_example() {
     }
     assert!(seen >= 15, "only {seen} help pages were found");
 }
+
+#[test]
+fn a_server_that_never_answers_is_not_waited_for_for_ever() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap().to_string();
+    let ended = relent()
+        .args(["status", "--timeout", "100ms", "--server", &address])
+        .env("RELENT_TOKEN", "token")
+        .run();
+    let said = ended.failed(1);
+    assert!(said.contains("did not answer within 100ms") && said.contains("--timeout"), "{said}");
+}

@@ -5,6 +5,7 @@ mod host;
 use std::{
     io::{Read as _, Write as _},
     net::TcpStream,
+    process::Stdio,
 };
 
 use host::{Host, Receiver, eventually, serve};
@@ -110,6 +111,19 @@ fn a_server_that_was_to_ignore_its_terminal_outlives_it() {
     let ended = host.ended();
     // Were SIGHUP heard, one of the two would be the second signal, which ends at once.
     assert!(ended.success() && !host.log().contains("SIGHUP"), "{ended}: {}", host.log());
+}
+
+#[test]
+fn a_server_that_is_asked_to_ends_with_whoever_holds_its_standard_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = serve(&folder.path().join("data"));
+    command.arg("--until-stdin-closes").stdin(Stdio::piped());
+    let mut host = Host::launch(command, folder.path());
+    assert_eq!(host.ask("GET", "/readyz", "").status, 200);
+    host.close_stdin();
+    let ended = host.ended();
+    assert!(ended.success(), "{ended}: {}", host.log());
+    assert!(host.log().contains("end of standard input"), "{}", host.log());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The flags of the commands that speak to a server.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Subcommand};
 
@@ -15,6 +15,9 @@ pub(crate) struct ClientArgs {
     /// The server's data folder, for its address and its token (RELENT_TOKEN wins).
     #[arg(long, value_name = "DIR", env = "RELENT_DATA", default_value = DEFAULT_DATA)]
     pub(crate) data: PathBuf,
+    /// How long to wait for each answer of the server.
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = relent_core::parse_duration)]
+    pub(crate) timeout: Duration,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

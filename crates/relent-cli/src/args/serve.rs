@@ -62,6 +62,10 @@ pub(crate) struct ServeArgs {
     /// Whether a commit waits for the disk [default: full]. With `off` a power loss may take accepted messages.
     #[arg(long, value_name = "MODE")]
     pub(crate) synchronous: Option<Synchronous>,
+    /// Drain and end when standard input is closed, as after SIGTERM: for a parent that must not leave a server behind,
+    /// however it ends itself.
+    #[arg(long)]
+    pub(crate) until_stdin_closes: bool,
     /// Serve `/metrics` without a token.
     #[arg(long)]
     pub(crate) metrics_public: bool,

@@ -1,6 +1,8 @@
 //! Why a server did not do what it was asked, as a sentence with the way out.
 
-use std::{error::Error, fmt};
+use std::{error::Error, fmt, time::Duration};
+
+use relent_core::format_duration;
 
 use crate::{output::plain, wire::ProblemView};
 
@@ -11,6 +13,8 @@ pub(crate) enum Failure {
     Unreachable { server: String, source: Box<dyn Error + Send + Sync> },
     /// The connection broke after the request may have arrived.
     CutOff { server: String, source: Box<dyn Error + Send + Sync> },
+    /// No answer came in time. It may have done what it was asked, or nobody listens there.
+    Late { server: String, patience: Duration },
     /// The token is not the server's.
     Token { server: String, from: String },
     /// The server said no, why, and what to do.
@@ -32,6 +36,12 @@ impl fmt::Display for Failure {
                 "the connection to {server} broke before its answer, so it may have done what it was asked; look \
                  with `relent ls`, and send with --key to be able to send again"
             ),
+            Self::Late { server, patience } => write!(
+                f,
+                "{server} did not answer within {}, so it may have done what it was asked; look with `relent ls`, \
+                 wait longer with --timeout, and send with --key to be able to send again",
+                format_duration(*patience)
+            ),
             Self::Token { server, from } => write!(
                 f,
                 "the server at {server} refused the token from {from}; name its data folder with --data, or give \
@@ -49,7 +59,7 @@ impl Error for Failure {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Unreachable { source, .. } | Self::CutOff { source, .. } => Some(source.as_ref()),
-            Self::Token { .. } | Self::Refused { .. } | Self::Odd { .. } => None,
+            Self::Late { .. } | Self::Token { .. } | Self::Refused { .. } | Self::Odd { .. } => None,
         }
     }
 }

@@ -1,9 +1,10 @@
 //! `relent serve`.
 
-use std::{env, fs, io::Write as _};
+use std::{env, fs, io::Write as _, thread};
 
 use anyhow::Context as _;
 use relent_core::Severity;
+use tokio::sync::oneshot;
 use tracing::{info, warn};
 
 use crate::{
@@ -19,7 +20,7 @@ use crate::{
 ///
 /// As [`Server::drain`].
 pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
-    let (print_config, json) = (args.print_config, args.json);
+    let (print_config, json, until_stdin_closes) = (args.print_config, args.json, args.until_stdin_closes);
     let settings = Settings::new(args)?;
     if print_config {
         let text = match json {
@@ -32,7 +33,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     logs::init(settings.log, &settings.log_level)?;
     warn_of(&settings)?;
     raise_open_files();
-    let mut signals = Signals::new().context("signals cannot be listened for")?;
+    let mut signals = Signals::new(until_stdin_closes).context("signals cannot be listened for")?;
     let mut server = Server::start(&settings, token()?).await?;
     // Both arms may be dropped: a signal stays with its stream, a failure with its task.
     tokio::select! {
@@ -89,18 +90,21 @@ struct Signals {
     interrupt: tokio::signal::unix::Signal,
     /// The terminal went away. None if the process is to outlive it (`nohup`).
     hangup: Option<tokio::signal::unix::Signal>,
+    /// Standard input is closed. None if nobody asked, and once it was told.
+    stdin: Option<oneshot::Receiver<()>>,
 }
 
 impl Signals {
     /// From now on they do not end the process by themselves.
-    fn new() -> std::io::Result<Self> {
+    fn new(until_stdin_closes: bool) -> std::io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         let hangup = match is_hangup_ignored() {
             true => None,
             false => Some(signal(SignalKind::hangup())?),
         };
         let (terminate, interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-        Ok(Self { terminate, interrupt, hangup })
+        let stdin = until_stdin_closes.then(stdin_closed).transpose()?;
+        Ok(Self { terminate, interrupt, hangup, stdin })
     }
 
     /// The next one's name.
@@ -111,13 +115,36 @@ impl Signals {
                 None => std::future::pending().await,
             }
         };
+        let orphaned = async {
+            match &mut self.stdin {
+                // Its thread sends or ends, and either way standard input is of no more use.
+                Some(closed) => drop(closed.await),
+                None => std::future::pending().await,
+            }
+        };
         // All arms may be dropped: a signal that came stays with its stream.
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
             _ = self.interrupt.recv() => "SIGINT",
             _ = hung_up => "SIGHUP",
+            () = orphaned => {
+                self.stdin = None;
+                "end of standard input"
+            }
         }
     }
+}
+
+/// Told when standard input ends. A thread of its own waits there: the runtime's would keep the process from ending.
+fn stdin_closed() -> std::io::Result<oneshot::Receiver<()>> {
+    let (tell, told) = oneshot::channel();
+    thread::Builder::new().name("stdin".into()).spawn(move || {
+        // What is written there means nothing; an error is an end too.
+        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+        // Nobody listens where the server has ended for another reason.
+        let _ = tell.send(());
+    })?;
+    Ok(told)
 }
 
 /// Whether whoever started the process had it ignore SIGHUP, which listening for it would undo. Only Linux tells;

@@ -161,6 +161,11 @@ impl Host {
         assert!(sent.unwrap().success());
     }
 
+    /// Lets go of the pipe that is its standard input.
+    pub(crate) fn close_stdin(&mut self) {
+        drop(self.child.stdin.take());
+    }
+
     /// Waits until the process has ended.
     #[track_caller]
     pub(crate) fn ended(&mut self) -> ExitStatus {

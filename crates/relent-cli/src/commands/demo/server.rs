@@ -32,12 +32,14 @@ impl Server {
         let mut command = Command::new(env::current_exe().context("the path of this program is not known")?);
         command.arg("serve").arg("--config").arg(&config).arg("--data").arg(&data);
         command.args(["--listen", "127.0.0.1:0", "--allow-target", "127.0.0.0/8", "--log", "json"]);
+        // Its standard input is a pipe that we hold: a demo that is killed leaves no server behind.
+        command.arg("--until-stdin-closes");
         // What the shell says about another server must not reach this one.
         for (name, _) in env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"RELENT_")) {
             command.env_remove(name);
         }
         // A Ctrl-C goes to a terminal's whole process group; the demo ends its server itself, in its own order.
-        command.process_group(0).stdin(Stdio::null()).stdout(out.try_clone()?).stderr(out);
+        command.process_group(0).stdin(Stdio::piped()).stdout(out.try_clone()?).stderr(out);
         let child = command.spawn().context("the server cannot be started")?;
         Ok(Self { child, data, log })
     }

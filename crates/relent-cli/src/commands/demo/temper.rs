@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use relent_core::SplitMix64;
+
 /// What an order meets at the receiver.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Temper {
@@ -40,7 +42,7 @@ impl Temper {
         // A stride without a factor in common with 1000 visits every place once in a thousand orders, and
         // spreads the kinds evenly over fewer.
         let place = (u64::from(order) * 617 + seed % 1000) % 1000;
-        let chance = mix(seed ^ u64::from(order).wrapping_mul(GOLDEN));
+        let chance = SplitMix64::at(seed, u64::from(order)).bits();
         match place {
             0..20 => Self::Lasting(Trouble::Refused),
             20..35 => Self::Lasting(Trouble::Overloaded),
@@ -90,16 +92,6 @@ pub(super) enum Mended {
 
 /// How long a slow answer takes: longer than the demo's attempt time-out by a margin that a busy machine keeps.
 pub(super) const SLOW: Duration = Duration::from_secs(7);
-
-/// The output function of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
-fn mix(seed: u64) -> u64 {
-    let mut z = seed.wrapping_add(GOLDEN);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 #[cfg(test)]
 mod tests {
