@@ -82,6 +82,7 @@ mod tests {
                 tokens = left;
                 Some(charge)
             })
+            .take(1000)
             .count()
         };
         assert_eq!(outage(QuotaPolicy::AWS_2026, Cause::Error), 35);

@@ -146,6 +146,18 @@ mod tests {
     }
 
     #[test]
+    fn of_all_requests_a_retry_goes_while_the_share_is_below_its_limit() {
+        let granted = |policy: RatioPolicy, originals| {
+            (0..1000).take_while(|retries| policy.allows(originals, *retries)).count()
+        };
+        for (originals, expected) in [(0, 0), (1, 1), (90, 10), (91, 11), (900, 100)] {
+            assert_eq!(granted(RatioPolicy::SRE, originals), expected, "a tenth, beside {originals} calls");
+        }
+        let floor = RatioPolicy { floor_per_second: 1, window: Duration::from_secs(9), ..RatioPolicy::SRE };
+        assert_eq!(granted(floor, 0), 10, "nine of the floor, and the tenth that passes it");
+    }
+
+    #[test]
     fn a_floor_is_so_many_a_second_over_the_window() {
         assert_eq!(RatioPolicy::FINAGLE.floor_milli(), 100_000);
         let halves =
