@@ -30,6 +30,7 @@ pub(crate) enum Change {
     BreakerRow(u32),
     BreakerMinCalls(u32),
     BreakerWindow(Duration),
+    SlowAfter(Duration),
     ProbeTimeout(Duration),
     AttemptConcurrency(ConcurrencyPolicy),
     AttemptRate(RatePolicy),
@@ -63,6 +64,7 @@ impl Change {
             Self::BreakerRow(_) => "breaker.consecutive_failures",
             Self::BreakerMinCalls(_) => "breaker.min_calls",
             Self::BreakerWindow(_) => "breaker.window",
+            Self::SlowAfter(_) => "breaker.slow_calls.longer_than",
             Self::ProbeTimeout(_) => "breaker.probe_timeout",
             Self::AttemptConcurrency(_) => "attempt.concurrency",
             Self::AttemptRate(_) => "attempt.rate",
@@ -123,6 +125,11 @@ impl Change {
             Self::BreakerRow(row) => breaker.consecutive_failures = Some(row),
             Self::BreakerMinCalls(calls) => breaker.min_calls = calls,
             Self::BreakerWindow(length) => breaker.window = Window::Time(length),
+            Self::SlowAfter(length) => {
+                if let Some(slow) = &mut breaker.slow_calls {
+                    slow.longer_than = length;
+                }
+            }
             Self::ProbeTimeout(length) => breaker.probe_timeout = length,
             _ => {}
         }

@@ -128,6 +128,17 @@ fn controls_that_make_nonsense_of_one_another_are_told_with_the_arithmetic() {
 }
 
 #[test]
+fn slow_calls_that_no_attempt_can_become_are_told() {
+    let slow = |longer_than| {
+        doubts(&format!("breaker.slow_calls = {{ longer_than = \"{longer_than}\", rate = 0.5 }}"))
+    };
+    assert_eq!(slow("1999ms"), Vec::<String>::new());
+    let told = "breaker.slow_calls.longer_than: 2s is not shorter than attempt_timeout 2s: an attempt is given up, and \
+                counts as failed, before it is slow";
+    assert_eq!(slow("2s"), [told]);
+}
+
+#[test]
 fn what_does_not_apply_is_not_doubted() {
     for text in [
         // A window that no rule looks at.

@@ -92,6 +92,7 @@ fn row(subject: &Subject, doubt: Doubt, field: &str) -> Row {
         | Doubt::AttemptsWaitForPermits
         | Doubt::ShareOfTooFew => limits(policy, doubt, policy.retry.max_attempts),
         Doubt::BreakerWindowTooShort
+        | Doubt::SlowCallsNeverSeen
         | Doubt::ProbeOutlived
         | Doubt::BreakerTripsOnOneCall
         | Doubt::BreakerTripsOnOneHost => breaker(policy, doubt, field),
@@ -203,6 +204,9 @@ fn breaker(policy: &Policy, doubt: Doubt, field: &str) -> Row {
     let (field, change) = match doubt {
         Doubt::BreakerWindowTooShort => {
             ("breaker.window", Change::BreakerWindow(policy.attempt_timeout.saturating_mul(2)))
+        }
+        Doubt::SlowCallsNeverSeen => {
+            ("breaker.slow_calls.longer_than", Change::SlowAfter(policy.attempt_timeout / 2))
         }
         Doubt::ProbeOutlived => ("breaker.probe_timeout", Change::ProbeTimeout(policy.attempt_timeout)),
         Doubt::BreakerTripsOnOneHost => {

@@ -38,6 +38,8 @@ pub enum Doubt {
     ShareOfTooFew,
     /// The breaker's window holds hardly any attempt that times out.
     BreakerWindowTooShort,
+    /// An attempt is given up before it could be slow.
+    SlowCallsNeverSeen,
     /// A probe loses its place while it is under way.
     ProbeOutlived,
     /// A single bad call opens the breaker.
@@ -73,6 +75,7 @@ names!(Doubt {
     AttemptsWaitForPermits => "attempts_wait_for_permits",
     ShareOfTooFew => "share_of_too_few",
     BreakerWindowTooShort => "breaker_window_too_short",
+    SlowCallsNeverSeen => "slow_calls_never_seen",
     ProbeOutlived => "probe_outlived",
     BreakerTripsOnOneCall => "breaker_trips_on_one_call",
     BreakerTripsOnOneHost => "breaker_trips_on_one_host",

@@ -44,6 +44,11 @@ impl Policy {
                 breaker.and_then(|breaker| self.window_of_one_attempt(breaker)),
             ),
             (
+                Doubt::SlowCallsNeverSeen,
+                "breaker.slow_calls.longer_than",
+                breaker.and_then(|breaker| self.no_time_to_be_slow(breaker)),
+            ),
+            (
                 Doubt::ProbeOutlived,
                 "breaker.probe_timeout",
                 breaker.and_then(|breaker| self.probe_outlived(breaker)),
@@ -131,6 +136,18 @@ impl Policy {
                 text(window),
                 text(self.attempt_timeout),
                 text(least)
+            )
+        })
+    }
+
+    fn no_time_to_be_slow(&self, breaker: &BreakerPolicy) -> Option<String> {
+        let slow = breaker.slow_calls?.longer_than;
+        (slow >= self.attempt_timeout).then(|| {
+            format!(
+                "{} is not shorter than attempt_timeout {}: an attempt is given up, and counts as failed, before it \
+                 is slow",
+                text(slow),
+                text(self.attempt_timeout)
             )
         })
     }
