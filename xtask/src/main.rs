@@ -98,7 +98,7 @@ cargo xtask COMMAND
   soak MINUTES     the kill loop, for as long as you like
   loom             every interleaving of the controls' atomics
   examples         runs every example with the features that it asks for and no others
-  features         lints every library with each of its features alone; part of `lint`
+  features         lints every library alone, and with each of its features alone; part of `lint`
   package          packs every crate, builds each from its package, and runs the front page in a fresh crate
   services         the services that tests need (PostgreSQL): found, started or installed; prints where they are
   mutants [PART]   faults planted one by one in the code that decides, and which of them no test notices: `retry`,
