@@ -54,13 +54,13 @@ const PARTS: [Part; 7] = [
         name: "budget",
         package: "relent-core",
         files: &["budget.rs", "budget/**/*.rs"],
-        tests: &["experiment", "laws_budget", "laws_loan", "model_budget", "presets", "validate_controls"],
+        tests: &["laws_budget", "laws_loan", "model_budget", "presets", "validate_controls"],
     },
     Part {
         name: "breaker",
         package: "relent-core",
         files: &["breaker.rs", "breaker/*.rs", "window.rs", "window/*.rs"],
-        tests: &["experiment", "model_breaker", "presets_meet_an_outage", "validate_controls"],
+        tests: &["model_breaker", "presets_meet_an_outage", "validate_controls"],
     },
     Part { name: "settlement", package: "relent-core", files: &["settlement.rs"], tests: &[] },
     Part {
@@ -94,7 +94,7 @@ impl Part {
         let folder = target_folder()?.join("mutants").join(self.name);
         fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         eprintln!("planting faults in {} before its unit tests (a copy is built first)", self.name);
-        self.mutate(tool, &folder, "0", &["--cargo-arg=--lib".to_string()])?;
+        self.mutate(tool, &folder, &UNIT_TESTS, &["--cargo-arg=--lib".to_string()])?;
         let found = Found::read(&folder)?;
         if found.missed.is_empty() && found.timeouts == 0 || self.tests.is_empty() {
             return Ok(found);
@@ -102,8 +102,7 @@ impl Part {
         eprintln!("planting what was missed in {} before its integration tests", self.name);
         let tests = self.tests.iter().map(|test| format!("--cargo-arg=--test={test}"));
         let args: Vec<String> = ["--iterate".to_string()].into_iter().chain(tests).collect();
-        // A little optimised, for these tests draw a lot of cases.
-        self.mutate(tool, &folder, "1", &args)?;
+        self.mutate(tool, &folder, &INTEGRATION_TESTS, &args)?;
         let second = Found::read(&folder)?;
         Ok(Found {
             caught: found.caught + second.caught,
@@ -114,18 +113,21 @@ impl Part {
 
     /// Runs cargo-mutants on a copy of the tree. (What it should build must be said to all of its cargo commands: what
     /// stands after `--` it says to those alone that run the tests, and builds the rest for each fault in vain.)
-    fn mutate(&self, tool: &Path, folder: &Path, optimised: &str, args: &[String]) -> Result<(), String> {
+    fn mutate(&self, tool: &Path, folder: &Path, pace: &Pace, args: &[String]) -> Result<(), String> {
+        let Pace { optimised, timeout_seconds } = *pace;
         let mut mutants = Command::new(tool);
         mutants.current_dir(root()).args(["mutants", "--package", self.package, "--no-shuffle"]);
-        mutants.args(["--jobs", "1", "--cap-lints", "true", "--timeout", TIMEOUT_SECONDS]);
+        mutants.args(["--jobs", "1", "--cap-lints", "true", "--timeout", timeout_seconds]);
         mutants.arg("--output").arg(folder);
         for file in self.files {
             mutants.arg("--file").arg(format!("crates/{}/src/{file}", self.package));
         }
         mutants.arg("--all-features").args(args);
-        // The copy builds in itself, and is gone afterwards.
-        mutants.env_remove("CARGO_TARGET_DIR").env("CARGO_PROFILE_DEV_OPT_LEVEL", optimised);
-        mutants.env("CARGO_PROFILE_DEV_DEBUG", "none");
+        // The workspace says so of the core, which its other members ask a lot.
+        mutants.arg(format!("--cargo-arg=--config=profile.dev.package.relent-core.opt-level={optimised}"));
+        // The copy builds in itself, each time what a fault changes alone, and is gone afterwards.
+        mutants.env_remove("CARGO_TARGET_DIR").env("CARGO_INCREMENTAL", "1");
+        mutants.env("CARGO_PROFILE_DEV_OPT_LEVEL", optimised).env("CARGO_PROFILE_DEV_DEBUG", "none");
         let status = mutants.status().map_err(|error| format!("{}: {error}", tool.display()))?;
         match status.code() {
             // All caught; some missed; some ran out of time.
@@ -134,6 +136,16 @@ impl Part {
         }
     }
 }
+
+/// How the tests are built, and how long they may run: amply, so that what has run for longer runs for ever.
+struct Pace {
+    optimised: &'static str,
+    timeout_seconds: &'static str,
+}
+
+const UNIT_TESTS: Pace = Pace { optimised: "0", timeout_seconds: "30" };
+/// A little optimised, for these draw a lot of cases.
+const INTEGRATION_TESTS: Pace = Pace { optimised: "1", timeout_seconds: "240" };
 
 /// What became of the faults.
 struct Found {
@@ -240,8 +252,6 @@ fn installed() -> Result<PathBuf, String> {
 
 const ACCEPTED: &str = "docs/mutants.md";
 const VERSION: &str = "27.1.0";
-/// Ample for any of these tests; a fault that has one run for ever is found.
-const TIMEOUT_SECONDS: &str = "240";
 
 #[cfg(test)]
 mod tests {
@@ -255,6 +265,19 @@ mod tests {
             without_place("crates/x/src/a.rs:3:1: a::b -> C: with D"),
             "crates/x/src/a.rs: a::b -> C: with D"
         );
+    }
+
+    #[test]
+    fn every_part_names_files_and_tests_that_are_there() {
+        for Part { name, package, files, tests } in &PARTS {
+            let package = root().join("crates").join(package);
+            for file in files.iter().map(|file| file.split_once('*').map_or(*file, |(folder, _)| folder)) {
+                assert!(package.join("src").join(file).exists(), "{name}: {file}");
+            }
+            for test in *tests {
+                assert!(package.join("tests").join(format!("{test}.rs")).is_file(), "{name}: {test}");
+            }
+        }
     }
 
     #[test]
