@@ -48,7 +48,12 @@ pub(crate) fn cargo_within(limit: Duration, args: &[&str]) -> Result<(), String>
 
 /// Runs cargo and returns what it prints.
 pub(crate) fn cargo_output(args: &[&str]) -> Result<String, String> {
-    let output = command(args, &[]).output().map_err(|error| format!("cargo does not start: {error}"))?;
+    cargo_output_in(&[], args)
+}
+
+/// [`cargo_output`], in an environment of its own.
+pub(crate) fn cargo_output_in(envs: &[(&str, &str)], args: &[&str]) -> Result<String, String> {
+    let output = command(args, envs).output().map_err(|error| format!("cargo does not start: {error}"))?;
     if !output.status.success() {
         return Err(format!(
             "`cargo {}` failed: {}",
