@@ -32,9 +32,11 @@ where
     /// use relent::{Pipeline, Policy};
     ///
     /// # fn fetch_stock(item: &str, _: std::time::Duration) -> std::io::Result<u32> { Ok(item.len() as u32) }
+    /// # #[cfg(feature = "tokio")] {
     /// let inventory = Pipeline::new(Policy::live())?.named("inventory");
     /// let stock = inventory.safe().run_blocking(|attempt| fetch_stock("apples", attempt.allowed()))?;
     /// # assert_eq!(stock, 6);
+    /// # }
     /// # Ok::<_, Box<dyn std::error::Error>>(())
     /// ```
     ///

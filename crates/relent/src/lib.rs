@@ -17,6 +17,7 @@
 //!     }
 //! }
 //!
+//! # #[cfg(feature = "tokio")]
 //! #[tokio::main(flavor = "current_thread")]
 //! async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //!     let inventory = Pipeline::new(Policy::live())?.named("inventory");
@@ -26,6 +27,8 @@
 //!     println!("{stock} apples");
 //!     Ok(())
 //! }
+//! # #[cfg(not(feature = "tokio"))]
+//! # fn main() {}
 //! ```
 //!
 //! To run it, paste it over `src/main.rs` of a new crate with
@@ -151,6 +154,6 @@ pub use run::{Run, RunWithReport};
 pub use switch::{Retries, retries, retries_off, retries_on};
 
 /// The README's example, compiled.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "tokio"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -35,6 +35,7 @@ use crate::{
 /// use relent::{Pipeline, Policy};
 ///
 /// # async fn fetch_user(id: u64) -> std::io::Result<String> { Ok(format!("user {id}")) }
+/// # #[cfg(feature = "tokio")]
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let users = Pipeline::new(Policy::live())?.named("users");
@@ -42,6 +43,8 @@ use crate::{
 /// # assert_eq!(user, "user 42");
 /// # Ok(())
 /// # }
+/// # #[cfg(not(feature = "tokio"))]
+/// # fn main() {}
 /// ```
 ///
 /// # Ordering

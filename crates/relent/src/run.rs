@@ -115,6 +115,7 @@ impl<P: Reach, R: Routed> Calls<P, R> {
     /// ```
     /// use relent::{Pipeline, Policy};
     ///
+    /// # #[cfg(feature = "tokio")]
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let files = Pipeline::new(Policy::live())?;
@@ -128,6 +129,8 @@ impl<P: Reach, R: Routed> Calls<P, R> {
     /// assert!(read.await?.contains("relent"));
     /// # Ok(())
     /// # }
+    /// # #[cfg(not(feature = "tokio"))]
+    /// # fn main() {}
     /// ```
     ///
     /// # Errors

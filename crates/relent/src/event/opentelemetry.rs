@@ -93,10 +93,12 @@ use crate::{clock::Clock, pipeline::Pipeline, report::Report};
 /// opentelemetry::global::set_meter_provider(provider.clone());
 /// // …
 /// let telemetry = Arc::new(OpenTelemetry::new(&*opentelemetry::global::meter_provider()));
+/// # #[cfg(feature = "tokio")] {
 /// let users = Pipeline::new(Policy::live())?.named("users").observed_by(telemetry.clone());
 /// let stock = Pipeline::new(Policy::live())?.named("stock").observed_by(telemetry.clone());
 /// telemetry.watch(&users);
 /// telemetry.watch(&stock);
+/// # }
 /// # Ok::<_, relent::Invalid>(())
 /// ```
 #[derive(Debug)]

@@ -24,7 +24,9 @@ use crate::report::Report;
 /// use std::sync::Arc;
 /// use relent::{Pipeline, Policy, Tracing};
 ///
+/// # #[cfg(feature = "tokio")] {
 /// let users = Pipeline::new(Policy::live())?.named("users").observed_by(Arc::new(Tracing));
+/// # }
 /// # Ok::<_, relent::Invalid>(())
 /// ```
 ///
@@ -35,6 +37,7 @@ use crate::report::Report;
 /// use tracing::{Instrument, info_span};
 ///
 /// # async fn fetch_user(id: u64) -> std::io::Result<String> { Ok(format!("user {id}")) }
+/// # #[cfg(feature = "tokio")]
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let users = Pipeline::new(Policy::live())?;
@@ -45,6 +48,8 @@ use crate::report::Report;
 ///     .await?;
 /// # Ok(())
 /// # }
+/// # #[cfg(not(feature = "tokio"))]
+/// # fn main() {}
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tracing;

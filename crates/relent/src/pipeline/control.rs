@@ -22,8 +22,10 @@ impl<C: Clock, K> Pipeline<C, K> {
     /// use relent::{BudgetPolicy, Pipeline, Policy, control::Budget};
     ///
     /// let budget = Arc::new(Budget::new(&BudgetPolicy::default())?);
+    /// # #[cfg(feature = "tokio")] {
     /// let reads = Pipeline::new(Policy::live())?.named("users").sharing_budget(&budget);
     /// let writes = Pipeline::new(Policy::live())?.named("users").sharing_budget(&budget);
+    /// # }
     /// # Ok::<_, relent::Invalid>(())
     /// ```
     #[must_use]
