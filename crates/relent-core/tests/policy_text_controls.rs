@@ -260,7 +260,7 @@ fn what_cannot_be_read_is_refused_with_the_field_and_the_way_out() {
         ("[budget]\nkind = \"grpc\"\nmax_tokens = 4294968", "budget.max_tokens: ", "from 1 to 1000"),
         ("[budget]\nkind = \"ratio\"\nof = \"calls\"", "budget.of: ", "originals, all"),
         ("[budget]\nkind = \"ratio\"\nwindow = 10", "budget.window: ", "unit is missing"),
-        ("[budget]\nkind = \"share\"\nfloor = -1", "budget.floor: ", "0 or more"),
+        ("[budget]\nkind = \"share\"\nfloor = -1", "budget.floor: ", "from 0"),
         ("breaker = \"off\"", "breaker: ", "write none, or a table"),
         ("[breaker]\nfailure_rate = \"half\"", "breaker.failure_rate: ", "three decimals"),
         ("[breaker]\nslow_calls = { rate = 0.5 }", "breaker.slow_calls.longer_than: ", "missing"),

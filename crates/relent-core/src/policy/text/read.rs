@@ -273,7 +273,7 @@ pub(super) fn count(field: &str, written: Scalar) -> Result<u32, Invalid> {
         _ => None,
     };
     whole.ok_or_else(|| {
-        Invalid::new(field, format!("{written} is not a count; write a whole number, 0 or more"))
+        Invalid::new(field, format!("{written} is not a count; write a whole number from 0 to {}", u32::MAX))
     })
 }
 
