@@ -10,7 +10,7 @@ mod tracing;
 #[cfg(any(feature = "opentelemetry", feature = "tracing", test))]
 mod words;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use relent_core::{Gate, Nesting, Refusal, Timestamp, Verdict, Wait, breaker::Transition};
 
@@ -63,6 +63,20 @@ use crate::{
 pub trait Observe: Send + Sync {
     /// Takes in what happened.
     fn observe(&self, scene: Scene<'_>, event: &Event<'_>);
+}
+
+impl<O: Observe + ?Sized> Observe for Arc<O> {
+    fn observe(&self, scene: Scene<'_>, event: &Event<'_>) {
+        (**self).observe(scene, event);
+    }
+}
+
+/// Two observers are one: the first hears of everything before the second.
+impl<A: Observe, B: Observe> Observe for (A, B) {
+    fn observe(&self, scene: Scene<'_>, event: &Event<'_>) {
+        self.0.observe(scene, event);
+        self.1.observe(scene, event);
+    }
 }
 
 /// Whose event it is, and when it happened.

@@ -143,7 +143,8 @@ impl<C: Clock, K> Pipeline<C, K> {
         self
     }
 
-    /// Tells an observer of everything that happens to the calls.
+    /// Tells an observer of everything that happens to the calls, in place of the one before. A pair of observers is
+    /// one: `Arc::new((Tracing, metrics))`.
     #[must_use]
     pub fn observed_by(mut self, observer: Arc<dyn Observe>) -> Self {
         Arc::make_mut(&mut self.parts).observer = Some(observer);

@@ -83,6 +83,19 @@ fn users(
 }
 
 #[test]
+fn of_two_observers_each_hears_the_whole_call() {
+    let clock = ManualClock::new();
+    let [first, second] = [(); 2].map(|()| Arc::new(Diary::default()));
+    let users = pipeline(&clock, with_attempts(2, plain(Backoff::Constant(SECOND)))).named("users");
+    let users = users.observed_by(Arc::new((first.clone(), second.clone())));
+    let dependency = Dependency::new(&clock, &[at_once(503), at_once(200)]);
+    clock.block_on(users.run(|attempt| dependency.call(attempt))).unwrap();
+    let heard = first.lines();
+    assert!(heard.last().is_some_and(|line| line.contains("call_ended succeeded 2")), "{heard:#?}");
+    assert_eq!(second.lines(), heard);
+}
+
+#[test]
 fn a_call_is_told_from_its_beginning_to_its_end_with_what_was_really_waited() {
     // TS-06: the wait told is the wait taken, with its origin.
     let clock = ManualClock::new();
