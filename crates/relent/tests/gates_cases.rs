@@ -275,6 +275,27 @@ fn callers_who_give_up_do_not_open_the_breaker() {
 }
 
 #[test]
+fn callers_who_give_up_leave_a_limit_as_it_was_set() {
+    // LI-15: the limit is fixed, so no caller's impatience moves it; and nobody takes a place along.
+    let clock = ManualClock::new();
+    let twenty = Gates { concurrency: Some(ConcurrencyPolicy { limit: 20, queue: 0 }), ..Gates::default() };
+    let base = with_attempts(1, plain(Backoff::Constant(SECOND)));
+    let users = pipeline(&clock, Policy { admission: twenty, attempt: twenty, ..base });
+    let dependency = Dependency::new(&clock, &[Act::Answer(200, MS(50))]);
+    for _ in 0..200 {
+        let mut call = pin!(users.run(|a| dependency.call(a)));
+        assert!(poll_once(call.as_mut()).is_pending());
+        clock.advance(MS(5));
+    }
+    for limit in [users.call_limit().unwrap(), users.attempt_limit().unwrap()] {
+        assert_eq!((limit.limit(), limit.in_flight(), limit.waiting()), (20, 0, 0));
+    }
+    let mut calls: Vec<_> = (0..20).map(|_| Box::pin(users.run(|a| dependency.call(a)))).collect();
+    assert!(calls.iter_mut().all(|call| poll_once(call.as_mut()).is_pending()));
+    assert_eq!(dependency.running(), 20);
+}
+
+#[test]
 fn an_open_breaker_refuses_before_anybody_queues() {
     // CB-11
     let clock = ManualClock::new();
