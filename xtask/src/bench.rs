@@ -1,10 +1,16 @@
 //! Measurements: they live in benches, never in timed tests.
 
+mod bars;
+mod callgrind;
+mod calls;
+mod facts;
+
 use crate::run::cargo;
 
 /// Runs one bench by its short name.
 pub(crate) fn run(args: &[&str]) -> Result<(), String> {
     let (package, bench) = match args {
+        ["calls", flags @ ..] => return calls::run(flags),
         ["accept"] => ("relent-tests", "accept"),
         ["deliver"] => ("relent-tests", "deliver"),
         ["ledger"] => ("relent-ledger-sqlite", "accept"),
@@ -12,7 +18,8 @@ pub(crate) fn run(args: &[&str]) -> Result<(), String> {
         [control @ ("breaker" | "budget" | "limits" | "pipeline")] => ("relent", *control),
         _ => {
             return Err(
-                "name a bench: accept, deliver, ledger, breaker, budget, limits, pipeline or sim".into()
+                "name a bench: accept, deliver, ledger, breaker, budget, calls, limits, pipeline or sim"
+                    .into(),
             );
         }
     };

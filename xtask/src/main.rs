@@ -92,6 +92,9 @@ cargo xtask COMMAND
   tables           write the golden timelines anew
   bench NAME       `accept`: durable 201s a second; `ledger`: the store alone; `deliver`: deliveries a second;
                    `breaker`, `budget`, `limits`: what each costs a call, beside its peers;
+                   `pipeline`: what all of them cost it, beside a pipeline by hand; `calls`: whole calls, refusals, each
+                   policy alone and two threads, beside every peer, with instructions where valgrind is installed and
+                   what comes of each bar (`calls --strict` fails where one is not met);
                    `sim`: simulated attempts a second, beside a bare event loop
   fuzz [SECONDS [TARGET]]
                    every parser of a header, each for that long (10); needs a C++ compiler
