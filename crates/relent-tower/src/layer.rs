@@ -5,7 +5,7 @@ use std::{error::Error, sync::Arc};
 use relent::{Clock, ErrorClass, Invalid, Pipeline, TokioClock};
 use tower_layer::Layer;
 
-use crate::{HttpClassifier, Wire, refuse_hours, service::PipelineService};
+use crate::{HttpClassifier, Wire, beneath::Doubt, refuse_hours, service::PipelineService};
 
 /// Puts a service under a pipeline's policy. See the [crate](crate) for what that means, and for examples.
 #[derive(Clone, Debug)]
@@ -13,6 +13,7 @@ pub struct PipelineLayer<C = TokioClock> {
     pipeline: Pipeline<C, HttpClassifier>,
     classifier: HttpClassifier,
     wire: Arc<Wire>,
+    doubt: Doubt,
 }
 
 impl<C: Clock> PipelineLayer<C> {
@@ -26,7 +27,7 @@ impl<C: Clock> PipelineLayer<C> {
         refuse_hours(pipeline.policy())?;
         let classifier = HttpClassifier::default();
         let pipeline = pipeline.classified_by(classifier.clone());
-        Ok(Self { pipeline, classifier, wire: Arc::default() })
+        Ok(Self { pipeline, classifier, wire: Arc::default(), doubt: Doubt::new() })
     }
 
     /// Sends requests in this way: with other headers, other reports.
@@ -75,15 +76,26 @@ impl<C: Clock> PipelineLayer<C> {
         self.classified(|classifier| classifier.with_wall_clock(clock))
     }
 
+    /// Every client beneath was built with its own retries off, or it is known what they do: there is nothing to be
+    /// told.
+    ///
+    /// Otherwise the first request that goes to hyper-util's client (by itself or in a stack; one in a box is not
+    /// seen) tells the pipeline's observer [`Event::MayRetryBeneath`](relent::Event::MayRetryBeneath).
+    #[must_use]
+    pub fn trusting_clients(self) -> Self {
+        Self { doubt: Doubt::none(), ..self }
+    }
+
     /// The pipeline.
     pub fn pipeline(&self) -> &Pipeline<C, HttpClassifier> {
         &self.pipeline
     }
 
     fn classified(self, change: impl FnOnce(HttpClassifier) -> HttpClassifier) -> Self {
-        let classifier = change(self.classifier);
-        let pipeline = self.pipeline.classified_by(classifier.clone());
-        Self { pipeline, classifier, wire: self.wire }
+        let Self { pipeline, classifier, wire, doubt } = self;
+        let classifier = change(classifier);
+        let pipeline = pipeline.classified_by(classifier.clone());
+        Self { pipeline, classifier, wire, doubt }
     }
 }
 
@@ -91,6 +103,6 @@ impl<S, C: Clock> Layer<S> for PipelineLayer<C> {
     type Service = PipelineService<S, C>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        PipelineService::new(inner, self.pipeline.clone(), Arc::clone(&self.wire))
+        PipelineService::new(inner, self.pipeline.clone(), Arc::clone(&self.wire), self.doubt.about::<S>())
     }
 }

@@ -18,7 +18,7 @@
 //! # async fn fetch() -> Result<(), Box<dyn std::error::Error>> {
 //! let http: Client<HttpConnector, Full<Bytes>> =
 //!     Client::builder(TokioExecutor::new()).retry_canceled_requests(false).build_http();
-//! let stock = PipelineLayer::new(Pipeline::new(Policy::live())?.named("stock"))?;
+//! let stock = PipelineLayer::new(Pipeline::new(Policy::live())?.named("stock"))?.trusting_clients();
 //!
 //! let request = Request::get("http://stock.example/apples").body(Full::default())?;
 //! let response = stock.layer(http).ready().await?.call(request).await?;
@@ -52,8 +52,10 @@
 //!
 //! Two layers that each make three attempts make nine. hyper-util's client sends again by itself what a closing
 //! connection gave back unwritten, for ever if need be; it never repeats what was sent, but it does it without
-//! regard to any policy, so say `retry_canceled_requests(false)` when you build it, as above. (Whether a client
-//! that is built already does so cannot be known.) Of other retries in a stack, keep one.
+//! regard to any policy, so say `retry_canceled_requests(false)` when you build it, as above. Whether a client that is
+//! built already does so cannot be known, nor what it has sent again; so the first request that goes to one tells
+//! the pipeline's observer, [`Event::MayRetryBeneath`](relent::Event::MayRetryBeneath), unless
+//! [`PipelineLayer::trusting_clients`] says that you know. Of other retries in a stack, keep one.
 //!
 //! # A server
 //!
@@ -71,6 +73,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod beneath;
 mod classifier;
 mod drain;
 mod exchange;

@@ -12,8 +12,8 @@ use relent::{Calls, Clock, Pipeline, Route, Routed, TokioClock};
 use tower_service::Service;
 
 use crate::{
-    BoxError, CallTerms, Error, HttpClassifier, Replay, Wire, exchange::Exchange, fault::Fault,
-    future::PipelineFuture,
+    BoxError, CallTerms, Error, HttpClassifier, Replay, Wire, beneath::Doubt, exchange::Exchange,
+    fault::Fault, future::PipelineFuture,
 };
 
 /// A service under a pipeline's policy: what [`PipelineLayer`](crate::PipelineLayer) makes.
@@ -26,11 +26,17 @@ pub struct PipelineService<S, C = TokioClock> {
     failed: Option<Fault>,
     pipeline: Pipeline<C, HttpClassifier>,
     wire: Arc<Wire>,
+    doubt: Doubt,
 }
 
 impl<S, C: Clock> PipelineService<S, C> {
-    pub(crate) fn new(inner: S, pipeline: Pipeline<C, HttpClassifier>, wire: Arc<Wire>) -> Self {
-        Self { inner, failed: None, pipeline, wire }
+    pub(crate) fn new(
+        inner: S,
+        pipeline: Pipeline<C, HttpClassifier>,
+        wire: Arc<Wire>,
+        doubt: Doubt,
+    ) -> Self {
+        Self { inner, failed: None, pipeline, wire, doubt }
     }
 
     /// The pipeline.
@@ -62,6 +68,7 @@ where
     }
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        self.doubt.tell(&self.pipeline);
         let clone = self.inner.clone();
         let service = mem::replace(&mut self.inner, clone);
         let policy = self.pipeline.policy();
@@ -76,7 +83,8 @@ where
 
 impl<S: Clone, C: Clock> Clone for PipelineService<S, C> {
     fn clone(&self) -> Self {
-        Self::new(self.inner.clone(), self.pipeline.clone(), Arc::clone(&self.wire))
+        let Self { inner, failed: _, pipeline, wire, doubt } = self;
+        Self::new(inner.clone(), pipeline.clone(), Arc::clone(wire), doubt.clone())
     }
 }
 

@@ -154,7 +154,7 @@ pub enum Event<'a> {
     /// What the calls are made with may try again by itself, beneath the policy, and nobody can tell: attempts may
     /// be more than are counted. Told once for a pipeline's face, and not by a call.
     MayRetryBeneath {
-        /// What: `reqwest`.
+        /// What: `reqwest`, `hyper-util`.
         what: &'static str,
     },
     /// An attempt was given up and its work ran on.

@@ -71,7 +71,7 @@ fn layer(args: &CallArgs, journal: Arc<Journal>) -> anyhow::Result<PipelineLayer
         }
     }
     let pipeline = Pipeline::new(policy).map_err(wrong)?.observed_by(journal);
-    Ok(PipelineLayer::new(pipeline).map_err(wrong)?.with_wire(Wire::new().reporting_all()))
+    Ok(PipelineLayer::new(pipeline).map_err(wrong)?.trusting_clients().with_wire(Wire::new().reporting_all()))
 }
 
 fn terms(args: &CallArgs, repeat: Option<Idempotency>) -> CallTerms {
