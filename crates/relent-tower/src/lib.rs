@@ -46,7 +46,8 @@
 //!
 //! Bodies are sent whole or not at all: see [`Replay`] and [`ReplayBody`]. A response that another attempt follows
 //! is read to its end, up to 64 KiB, while the call waits, so that its connection can serve again; a longer one is
-//! dropped. Nothing is repeated once a response was given to the caller.
+//! dropped. Nothing is repeated once a response was given to the caller. How long its body may then take is
+//! [`BodyTimeoutLayer`]'s to say.
 //!
 //! # What retries beneath
 //!
@@ -74,6 +75,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod beneath;
+mod body;
 mod classifier;
 mod drain;
 mod exchange;
@@ -88,6 +90,7 @@ mod service;
 mod terms;
 mod wire;
 
+pub use body::{BodyError, BodyTimeoutFuture, BodyTimeoutLayer, BodyTimeoutService, BodyTimeouts, TimedBody};
 pub use classifier::HttpClassifier;
 pub use drain::Drain;
 pub use fault::{Error, Fault};
