@@ -1,6 +1,8 @@
 //! Every way in which an exchange of hyper-util's client can fail, produced over real sockets: what was sent is
 //! told apart from what may have been, and both from what the server refused to process.
 
+#[path = "support/http2.rs"]
+mod http2;
 #[path = "support/server.rs"]
 mod server;
 
@@ -24,7 +26,10 @@ use hyper_util::{
 use relent::{ErrorClass, Observed, Sent};
 use relent_tower::http::failure::{Phase, failure, failure_in};
 
-use self::server::{Peer, Server, deserted};
+use self::{
+    http2::{ENHANCE_YOUR_CALM, go_away, greet, reset},
+    server::{Server, deserted},
+};
 
 type Http = Client<HttpConnector, Full<Bytes>>;
 
@@ -213,30 +218,6 @@ async fn over_http2(frame: impl Into<Bytes>) -> Error {
     post(&client_of_http2(), &server.url()).await.expect_err("no answer")
 }
 
-/// The preface, our settings, and the client's frames up to the request's `HEADERS` (type 1).
-async fn greet(peer: &mut Peer) {
-    peer.bytes(24).await.expect("the preface");
-    peer.send([0, 0, 0, 4, 0, 0, 0, 0, 0]).await;
-    loop {
-        let head = peer.bytes(9).await.expect("a frame");
-        let length = usize::from(head[1]) << 8 | usize::from(head[2]);
-        peer.bytes(length).await.expect("its payload");
-        if head[3] == 1 {
-            return;
-        }
-    }
-}
-
-/// `RST_STREAM` of the first stream.
-fn reset(code: u8) -> Vec<u8> {
-    vec![0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, code]
-}
-
-/// `GOAWAY` after `last`.
-fn go_away(last: u8, code: u8) -> Vec<u8> {
-    vec![0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, last, 0, 0, 0, code]
-}
-
 #[tokio::test]
 async fn a_refused_stream_was_not_processed() {
     const REFUSED_STREAM: u8 = 7;
@@ -248,7 +229,6 @@ async fn a_refused_stream_was_not_processed() {
 async fn a_goaway_that_leaves_the_stream_out_says_that_it_was_not_processed() {
     // RT-11: 'calm down' included.
     const NO_ERROR: u8 = 0;
-    const ENHANCE_YOUR_CALM: u8 = 11;
     for code in [NO_ERROR, ENHANCE_YOUR_CALM] {
         let error = over_http2(go_away(0, code)).await;
         let class = failure(&error);
