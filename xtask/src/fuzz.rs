@@ -11,23 +11,19 @@ use std::{
     thread,
 };
 
-use crate::run::{cargo, root};
+use crate::{
+    run::{cargo, root},
+    services,
+};
 
 /// A short run, as part of what must hold before something lands. Where there is no C++ compiler it is skipped
 /// aloud, unless `RELENT_TEST_REQUIRE` names `c++`.
 pub(crate) fn briefly() -> Result<(), String> {
-    let compiler = env::var_os("CXX").unwrap_or_else(|| "c++".into());
-    let there = Command::new(compiler).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    let promised =
-        env::var("RELENT_TEST_REQUIRE").is_ok_and(|names| names.split(',').any(|name| name == "c++"));
-    match there {
-        Ok(status) if status.success() => run(&[]),
-        _ if promised => Err("fuzzing needs a C++ compiler, and RELENT_TEST_REQUIRE promises one".into()),
-        _ => {
-            println!("fuzzing is skipped: there is no C++ compiler (c++, or CXX)");
-            Ok(())
-        }
+    if services::cpp()? {
+        return run(&[]);
     }
+    println!("fuzzing is skipped: there is no C++ compiler (c++, or CXX)");
+    Ok(())
 }
 
 /// Builds all targets and runs each for that many seconds, a few side by side.

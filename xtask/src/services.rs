@@ -1,6 +1,7 @@
 //! The services that tests need: found, started or installed, and said aloud.
 
 mod clients;
+mod compiler;
 mod postgres;
 
 use std::{
@@ -17,8 +18,10 @@ pub(crate) enum Effort {
     Install,
 }
 
-/// Has every service, and prints where each is, in the form in which a shell takes it.
+/// Has every service, and prints where each is, in the form in which a shell takes it. What is no service but was
+/// promised is installed with them.
 pub(crate) fn run() -> Result<(), String> {
+    cpp()?;
     let (name, url) = postgres::have(Effort::Install)?;
     println!("export {name}={url}");
     Ok(())
@@ -43,6 +46,12 @@ pub(crate) fn for_clients() -> Result<(), String> {
     clients::have()
 }
 
+/// Whether there is a C++ compiler. Where `RELENT_TEST_REQUIRE` names `c++`, one is installed if need be.
+pub(crate) fn cpp() -> Result<bool, String> {
+    let effort = if is_required("c++") { Effort::Install } else { Effort::Start };
+    compiler::have(effort)
+}
+
 fn is_required(service: &str) -> bool {
     let required = env::var("RELENT_TEST_REQUIRE").unwrap_or_default();
     required.split(',').any(|named| named.trim() == service)
@@ -50,6 +59,19 @@ fn is_required(service: &str) -> bool {
 
 fn say(what: &str) {
     eprintln!("services: {what}");
+}
+
+/// Installs Debian's packages, and says so.
+fn install(packages: &[&str]) -> Result<(), String> {
+    let names = packages.join(", ");
+    if !is_installed("apt-get") {
+        return Err(format!(
+            "{names} must be there, and there is no apt-get to install them: install them yourself"
+        ));
+    }
+    say(&format!("{names}: installed from Debian's packages"));
+    as_root(&["apt-get", "update", "--quiet"])?;
+    as_root(&[&["apt-get", "install", "--yes", "--quiet", "--no-install-recommends"], packages].concat())
 }
 
 /// Runs a command as root, and says so; an exit code other than 0 is an error.

@@ -1,6 +1,6 @@
 //! What the clients that relent did not write run on: curl, Node.js and Python, from Debian's packages.
 
-use super::{as_root, is_installed, say};
+use super::{install, is_installed};
 
 /// The commands that must be there, and the packages that bring them.
 const TOOLS: &[(&[&str], &[&str])] = &[
@@ -17,13 +17,5 @@ pub(super) fn have() -> Result<(), String> {
     if packages.is_empty() {
         return Ok(());
     }
-    let names = packages.join(", ");
-    if !is_installed("apt-get") {
-        return Err(format!(
-            "{names} must be there, and there is no apt-get to install them: install them yourself"
-        ));
-    }
-    say(&format!("{names}: installed from Debian's packages"));
-    as_root(&["apt-get", "update", "--quiet"])?;
-    as_root(&[&["apt-get", "install", "--yes", "--quiet", "--no-install-recommends"], &packages[..]].concat())
+    install(&packages)
 }
