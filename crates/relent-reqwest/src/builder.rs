@@ -17,6 +17,7 @@ pub trait WithoutOwnRetries {
 
 impl WithoutOwnRetries for ClientBuilder {
     fn without_own_retries(self) -> Self {
-        self.retry(retry::never())
+        // Without any the client does not even copy the request for one that never comes.
+        self.retry(retry::never().max_retries_per_request(0))
     }
 }
