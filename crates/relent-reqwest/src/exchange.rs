@@ -50,14 +50,9 @@ impl Operation for Exchange {
         let Some(mut request) = self.template.take() else {
             return Exchanging::Refused { error: self.refused.take() };
         };
+        // The copy is what is kept: in the original there is room for the headers that the client adds.
+        self.template = request.try_clone();
         self.wire.stamp(request.headers_mut(), attempt);
-        let request = match request.try_clone() {
-            Some(copy) => {
-                self.template = Some(request);
-                copy
-            }
-            None => request,
-        };
         Exchanging::Sent { pending: self.client.call(request) }
     }
 

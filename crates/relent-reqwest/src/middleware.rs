@@ -98,14 +98,8 @@ impl<'n> Operation for Exchange<'n> {
         let Some(mut request) = self.template.take() else {
             unreachable!("no attempt follows one that could not be repeated")
         };
+        self.template = request.try_clone();
         self.wire.stamp(request.headers_mut(), attempt);
-        let request = match request.try_clone() {
-            Some(copy) => {
-                self.template = Some(request);
-                copy
-            }
-            None => request,
-        };
         let (next, left) = (self.next.clone(), Arc::clone(&self.left));
         let mut extensions = self.extensions.clone();
         Box::pin(async move {

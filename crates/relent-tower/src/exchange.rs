@@ -50,8 +50,8 @@ impl<S, B, ResB> Exchange<S, B, ResB> {
 }
 
 impl<B: Replay> Template<B> {
-    fn copy(&self) -> Option<Request<B>> {
-        Some(Request::from_parts(self.head.clone(), self.body.replay()?))
+    fn copy(&self) -> Option<Self> {
+        Some(Self { body: self.body.replay()?, head: self.head.clone() })
     }
 
     fn into_request(self) -> Request<B> {
@@ -72,19 +72,13 @@ where
 
     fn begin(&mut self, attempt: Attempt, _: impl FnOnce() -> Work) -> Self::Future {
         self.leftover = None;
-        let request = self.template.take().map(|mut template| {
-            self.wire.stamp(&mut template.head.headers, attempt);
-            match template.copy() {
-                Some(copy) => {
-                    self.template = Some(template);
-                    copy
-                }
-                None => template.into_request(),
-            }
-        });
-        let Some(request) = request else {
+        let Some(mut template) = self.template.take() else {
             unreachable!("no attempt follows one that could not be repeated")
         };
+        // The copy is what is kept: in the original there is room for the headers that a client adds.
+        self.template = template.copy();
+        self.wire.stamp(&mut template.head.headers, attempt);
+        let request = template.into_request();
         match mem::replace(&mut self.first, First::Over) {
             First::Ready => Exchanging::Sent { future: self.service.call(request) },
             First::Failed(fault) => Exchanging::Failed { fault: Some(fault) },
