@@ -1,8 +1,8 @@
 //! A shop behind the idempotency layer, with axum and SQLite.
 //!
 //! ```console
-//! $ cargo run -p relent-idempotency --example orders            # shows itself and ends
-//! $ cargo run -p relent-idempotency --example orders 127.0.0.1:3000 shop.db
+//! $ cargo run -p relent-idempotency --features tracing --example orders            # shows itself and ends
+//! $ cargo run -p relent-idempotency --features tracing --example orders 127.0.0.1:3000 shop.db
 //! $ curl -i 127.0.0.1:3000/orders -H 'authorization: Bearer me' -H 'idempotency-key: order-1' -d apples
 //! ```
 //!
