@@ -9,7 +9,7 @@ use crate::{
     CallTerms,
     http::{
         deadline::{ATTEMPT, TimeLeft, attempt_value},
-        idempotency::{IDEMPOTENCY_KEY, IdempotencyKey, KeyForm, of_method},
+        idempotency::{IDEMPOTENCY_KEY, IdempotencyKey, KeyForm, is_keyed, of_method},
     },
 };
 
@@ -98,7 +98,7 @@ impl Wire {
         said: CallTerms,
     ) -> Calls<P, R> {
         let repeat = said.repeat.unwrap_or_else(|| repeat(policy, route, method, headers));
-        if repeat == Idempotency::Keyed && !headers.contains_key(IDEMPOTENCY_KEY) {
+        if repeat == Idempotency::Keyed && !is_keyed(headers) {
             headers.insert(IDEMPOTENCY_KEY, IdempotencyKey::generate().value(self.key_form));
         }
         let mut calls = calls.with_idempotency(repeat);
@@ -142,7 +142,7 @@ impl Default for Wire {
 /// Whether a request may be repeated about which its caller says nothing.
 fn repeat(policy: &Policy, route: Route<'_>, method: &Method, headers: &HeaderMap) -> Idempotency {
     let by_itself = match of_method(method) {
-        Idempotency::Unsafe if headers.contains_key(IDEMPOTENCY_KEY) => Idempotency::Keyed,
+        Idempotency::Unsafe if is_keyed(headers) => Idempotency::Keyed,
         other => other,
     };
     match (policy.classify.terms(route).repeat, policy.repeat) {

@@ -181,6 +181,29 @@ fn a_key_that_the_caller_gave_is_kept() {
 }
 
 #[test]
+fn an_empty_key_makes_no_command_safe() {
+    let clock = ManualClock::new();
+    for empty in ["", " ", "\"\""] {
+        let inner = Inner::new(&clock, [answer(503), answer(201)]);
+        let mut order = request(Method::POST, "/");
+        order.headers_mut().insert("idempotency-key", empty.parse().unwrap());
+        let response = send(&clock, &layer(&clock, policy()), &inner, order).unwrap();
+        assert_eq!(stopped(&response), (503, Some((1, StopReason::Ambiguous))), "{empty:?}");
+
+        let inner = Inner::new(&clock, [answer(503), answer(201)]);
+        let mut order = request(Method::POST, "/");
+        order.headers_mut().insert("idempotency-key", empty.parse().unwrap());
+        order.extensions_mut().insert(CallTerms::new().keyed());
+        send(&clock, &layer(&clock, policy()), &inner, order).unwrap();
+        let keys = inner.values("idempotency-key");
+        assert!(
+            keys.len() == 2 && keys[0] == keys[1] && keys[0].as_ref().is_some_and(|key| key.len() > 30),
+            "{keys:?}"
+        );
+    }
+}
+
+#[test]
 fn a_policy_or_a_route_says_which_commands_carry_a_key() {
     let clock = ManualClock::new();
     let keyed = Policy { repeat: Idempotency::Keyed, ..policy() };

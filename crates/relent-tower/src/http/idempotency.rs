@@ -105,6 +105,15 @@ impl IdempotencyKey {
     }
 }
 
+/// Whether a request carries a key. A header that holds nothing, quoted or not, is none: programs that fill in a template
+/// send it where they have no key, and a receiver has nothing to know the work again by.
+pub fn is_keyed(headers: &HeaderMap) -> bool {
+    headers
+        .get_all(IDEMPOTENCY_KEY)
+        .iter()
+        .any(|value| !matches!(value.as_bytes().trim_ascii(), b"" | b"\"\""))
+}
+
 impl fmt::Debug for IdempotencyKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("IdempotencyKey").field(&self.as_str()).finish()
@@ -165,6 +174,15 @@ mod tests {
         assert_eq!(keys.len(), 1000);
         for key in keys {
             assert_eq!(Uuid::parse_str(&key).map(|uuid| uuid.get_version_num()), Ok(4), "{key}");
+        }
+    }
+
+    #[test]
+    fn a_header_that_holds_nothing_is_no_key() {
+        let headers = |value: &'static str| HeaderMap::from_iter([(IDEMPOTENCY_KEY, value.parse().unwrap())]);
+        assert!(!is_keyed(&HeaderMap::new()));
+        for (value, keyed) in [("", false), (" ", false), ("\"\"", false), ("k", true), ("\"k\"", true)] {
+            assert_eq!(is_keyed(&headers(value)), keyed, "{value:?}");
         }
     }
 

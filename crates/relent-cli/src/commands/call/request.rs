@@ -5,7 +5,7 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, Request, Uri, header::USER_AGENT};
 use http_body_util::Full;
 use relent_core::Idempotency;
-use relent_tower::http::idempotency::{IDEMPOTENCY_KEY, IdempotencyKey};
+use relent_tower::http::idempotency::{IDEMPOTENCY_KEY, IdempotencyKey, is_keyed};
 
 use crate::{
     args::CallArgs,
@@ -49,9 +49,9 @@ pub(super) fn build(args: &CallArgs) -> anyhow::Result<Request<Full<Bytes>>> {
     Ok(request)
 }
 
-/// The key that it carries.
+/// The key that it carries, if it does.
 pub(super) fn key(request: &Request<Full<Bytes>>) -> Option<String> {
-    let value = request.headers().get(IDEMPOTENCY_KEY)?;
+    let value = request.headers().get(IDEMPOTENCY_KEY).filter(|_| is_keyed(request.headers()))?;
     Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
 }
 
