@@ -174,6 +174,11 @@ impl Answer {
     }
 }
 
+/// Whether answers with this status have a body.
+pub(crate) fn has_body(status: StatusCode) -> bool {
+    !matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
+}
+
 impl From<Answer> for Act {
     fn from(answer: Answer) -> Self {
         Self::Answer(answer)

@@ -28,8 +28,8 @@ pub enum ShouldRetry {
 /// # Source
 ///
 /// `Retry-After`: RFC 9110, section 10.2.3, its three dates section 5.6.7. `RateLimit`: the IETF draft
-/// "RateLimit header fields for HTTP". The `-ms` forms: Azure's and AWS's services. `X-RateLimit-Reset`: an instant
-/// in seconds since 1970, as GitHub sends it.
+/// "RateLimit header fields for HTTP", since its version 08; `RateLimit-Reset`: the same up to version 07. The `-ms`
+/// forms: Azure's and AWS's services. `X-RateLimit-Reset`: an instant in seconds since 1970, as GitHub sends it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum WaitForm {
     /// `Retry-After: 2`. Whole seconds, rounded up.
@@ -48,13 +48,15 @@ pub enum WaitForm {
     XAmzRetryAfter,
     /// `RateLimit: "default";r=0;t=2`, with its policy.
     RateLimit,
+    /// `RateLimit-Limit: 1`, `RateLimit-Remaining: 0` and `RateLimit-Reset: 2`, in seconds.
+    RateLimitReset,
     /// `X-RateLimit-Remaining: 0` and `X-RateLimit-Reset` with an instant.
     XRateLimitReset,
 }
 
 impl WaitForm {
     /// Every form, in the order of the documentation.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Seconds,
         Self::Date,
         Self::Rfc850,
@@ -63,6 +65,7 @@ impl WaitForm {
         Self::XMsRetryAfterMs,
         Self::XAmzRetryAfter,
         Self::RateLimit,
+        Self::RateLimitReset,
         Self::XRateLimitReset,
     ];
 
@@ -77,6 +80,7 @@ impl WaitForm {
             Self::XMsRetryAfterMs => "x-ms-retry-after-ms",
             Self::XAmzRetryAfter => "x-amz-retry-after",
             Self::RateLimit => "ratelimit",
+            Self::RateLimitReset => "ratelimit-reset",
             Self::XRateLimitReset => "x-ratelimit-reset",
         }
     }
@@ -90,7 +94,7 @@ impl WaitForm {
     pub fn asks(self, wait: Duration, now: Timestamp) -> Duration {
         let seconds = Duration::from_secs(wait.as_nanos().div_ceil(NANOS).try_into().unwrap_or(u64::MAX));
         match self {
-            Self::Seconds | Self::RateLimit => seconds,
+            Self::Seconds | Self::RateLimit | Self::RateLimitReset => seconds,
             Self::RetryAfterMs | Self::XMsRetryAfterMs | Self::XAmzRetryAfter => wait,
             Self::Date | Self::Rfc850 | Self::Asctime | Self::XRateLimitReset => {
                 Timestamp::from_secs(instant(wait, now)).since(now)
@@ -123,6 +127,11 @@ impl Hint {
             WaitForm::RateLimit => vec![
                 pair("ratelimit-policy", &format!("\"default\";q=1;w={seconds}")),
                 pair("ratelimit", &format!("\"default\";r=0;t={seconds}")),
+            ],
+            WaitForm::RateLimitReset => vec![
+                pair("ratelimit-limit", "1"),
+                pair("ratelimit-remaining", "0"),
+                pair("ratelimit-reset", &seconds.to_string()),
             ],
             WaitForm::XRateLimitReset => {
                 vec![pair("x-ratelimit-remaining", "0"), pair("x-ratelimit-reset", &at.to_string())]
@@ -195,6 +204,7 @@ mod tests {
             (WaitForm::XMsRetryAfterMs, "x-ms-retry-after-ms", "1500"),
             (WaitForm::XAmzRetryAfter, "x-amz-retry-after", "1500"),
             (WaitForm::RateLimit, "ratelimit", "\"default\";r=0;t=2"),
+            (WaitForm::RateLimitReset, "ratelimit-reset", "2"),
             (WaitForm::XRateLimitReset, "x-ratelimit-reset", "1796046309"),
         ] {
             assert_eq!(sent(Hint::Wait(wait, form))[name], value, "{}", form.name());

@@ -67,7 +67,7 @@ Example:
 An act is `hang`, `reset` (after the request was read), `reset-unread`, `close`, or a status with words after it:
 `takes 80ms`, `slow 2s` (the head dribbles), `half` (the body breaks off), `body 64`, `asks 2s` (Retry-After in
 seconds), `asks 2s as FORM` (date, rfc850, asctime, retry-after-ms, x-ms-retry-after-ms, x-amz-retry-after, ratelimit,
-x-ratelimit-reset), `should-retry no`, `with NAME=VALUE`. A number before it repeats it: `3x 503`. The last act stays.")]
+ratelimit-reset, x-ratelimit-reset), `should-retry no`, `with NAME=VALUE`. A number before it repeats it: `3x 503`. The last act stays.")]
 pub(crate) struct ProbeServeArgs {
     /// What is done with the requests, in turn.
     #[arg(long, value_name = "ACTS", default_value = "200")]

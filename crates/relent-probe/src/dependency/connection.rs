@@ -12,7 +12,7 @@ use super::{
     request::{self, RequestHead, Then},
 };
 use crate::{
-    act::{Act, Answer, Extent},
+    act::{Act, Answer, Extent, has_body},
     hint,
     record::{Arrival, Body, End},
     script::{Greeting, Head},
@@ -118,7 +118,7 @@ impl Talk {
         }
         let head = head_text(answer, after, clock.now());
         let body: &[u8] = match answer.extent {
-            _ if headless || bodiless(answer) => &[],
+            _ if headless || !has_body(answer.status) => &[],
             Extent::Whole => &answer.body,
             Extent::Half => &answer.body[..answer.body.len() / 2],
         };
@@ -239,7 +239,7 @@ fn head_text(answer: &Answer, after: Then, now: Timestamp) -> String {
     let reason = answer.status.canonical_reason().unwrap_or("Scripted");
     let mut text =
         format!("HTTP/1.1 {} {reason}\r\ndate: {}\r\n", answer.status.as_str(), hint::date(now.as_secs()));
-    if !bodiless(answer) {
+    if has_body(answer.status) {
         let _ = write!(text, "content-length: {}\r\n", answer.body.len());
     }
     if after == Then::Close || answer.extent == Extent::Half {
@@ -250,11 +250,6 @@ fn head_text(answer: &Answer, after: Then, now: Timestamp) -> String {
         let _ = write!(text, "{name}: {}\r\n", String::from_utf8_lossy(value.as_bytes()));
     }
     text + "\r\n"
-}
-
-/// Whether the status forbids a body.
-fn bodiless(answer: &Answer) -> bool {
-    matches!(answer.status.as_u16(), 204 | 304)
 }
 
 /// Into how many pieces a slow head is cut.

@@ -7,7 +7,7 @@ use relent::{Invalid, parse_duration};
 
 use super::{Rule, Script};
 use crate::{
-    act::{Act, Answer, Extent},
+    act::{Act, Answer, Extent, has_body},
     hint::{Hint, ShouldRetry, WaitForm},
 };
 
@@ -98,6 +98,11 @@ impl FromStr for Act {
         let mut answer = Answer::new(status);
         while let Some(word) = words.next() {
             detail(&mut answer, word, &mut words)?;
+        }
+        if answer.extent == Extent::Half && (answer.body.is_empty() || !has_body(status)) {
+            return Err(format!(
+                "\"{text}\" has no body that could break off: write half after a status with one"
+            ));
         }
         Ok(Self::Answer(answer))
     }
@@ -222,6 +227,8 @@ mod tests {
             ("503 with x", "NAME=VALUE"),
             ("503 quickly", "takes"),
             ("0x 503", "1 to 10000"),
+            ("204 half", "no body"),
+            ("200 half body 0", "no body"),
         ] {
             let wrong = Script::parse(text).unwrap_err().to_string();
             assert!(wrong.contains(part), "{text}: {wrong}");

@@ -246,11 +246,14 @@ pub(crate) const FAULTS: [(&str, &str); 5] = [
 ];
 
 /// The names of the other forms of asking, which are reported and not graded.
-pub(crate) const OTHER_FORMS: [(&str, WaitForm); 5] = [
+pub(crate) const OTHER_FORMS: [(&str, WaitForm); 8] = [
+    ("asked-rfc850", WaitForm::Rfc850),
+    ("asked-asctime", WaitForm::Asctime),
     ("asked-retry-after-ms", WaitForm::RetryAfterMs),
     ("asked-x-ms-retry-after-ms", WaitForm::XMsRetryAfterMs),
     ("asked-x-amz-retry-after", WaitForm::XAmzRetryAfter),
     ("asked-ratelimit", WaitForm::RateLimit),
+    ("asked-ratelimit-reset", WaitForm::RateLimitReset),
     ("asked-x-ratelimit-reset", WaitForm::XRateLimitReset),
 ];
 
