@@ -72,7 +72,7 @@ fn finding(f: &mut fmt::Formatter<'_>, finding: &Finding) -> fmt::Result {
     let field = if finding.field.is_empty() { String::new() } else { format!(" ({})", finding.field) };
     writeln!(f, "    {}{field}\n      {}", finding.name, finding.why)?;
     match &finding.mend {
-        Mend::Set(edit) => writeln!(f, "      mend it: {}", edit.line),
+        Mend::Set(edit) => writeln!(f, "      mend it: {}", edit.line.replace('\n', "\n               ")),
         Mend::Do(advice) => writeln!(f, "      {advice}"),
     }
 }
@@ -139,8 +139,12 @@ fn shares(tally: &Tally, with_cut: bool) -> String {
     text
 }
 
-fn percent(tally: &Tally, calls: u32) -> u32 {
-    (tally.share_milli(calls) + 5) / 10
+/// To the whole percent; what is there and rounds to none is not nothing.
+fn percent(tally: &Tally, calls: u32) -> String {
+    match (tally.share_milli(calls) + 5) / 10 {
+        0 if calls > 0 => "less than 1".to_owned(),
+        percent => percent.to_string(),
+    }
 }
 
 fn longest(figures: &Figures) -> String {

@@ -6,9 +6,11 @@ mod azure;
 mod edit;
 mod envoy;
 pub(crate) mod grpc;
+mod istio;
 mod microsoft;
 mod node;
 mod notation;
+mod properties;
 mod relent;
 mod resilience4j;
 mod section;
@@ -48,13 +50,16 @@ pub struct Unreadable {
 
 impl Document {
     /// Reads a file's text. `format` says whose it is where that does not show; `base` is what a policy of relent's
-    /// own leaves out.
+    /// own leaves out. An empty text is refused: that is what a command that failed pipes.
     ///
     /// # Errors
     ///
     /// [`Unreadable`] where it is in no notation that is known, where no retry is in it, or where a policy of
     /// relent's own is impossible: with its field and the way out.
     pub fn parse(text: &str, format: Option<Format>, base: &Policy) -> Result<Self, Unreadable> {
+        if text.trim_start_matches('\u{feff}').trim().is_empty() {
+            return Err(Unreadable { reason: EMPTY.into() });
+        }
         let mut reasons = Vec::new();
         for notation in notations(text, format) {
             let tree = match notation::parse(text, notation) {
@@ -109,6 +114,7 @@ impl Notation {
             Self::Toml => "TOML",
             Self::Json => "JSON",
             Self::Yaml => "YAML",
+            Self::Properties => "properties",
             Self::Ini => "an AWS configuration or environment",
         }
     }
@@ -131,15 +137,22 @@ fn notations(text: &str, format: Option<Format>) -> Vec<Notation> {
         Some(Format::Relent) => vec![Notation::Toml],
         Some(Format::Aws) => vec![Notation::Ini],
         Some(Format::Microsoft | Format::Azure | Format::Grpc) => vec![Notation::Json],
-        Some(Format::Envoy | Format::Resilience4j) if json => vec![Notation::Json],
-        Some(Format::Envoy | Format::Resilience4j) => vec![Notation::Yaml],
+        Some(Format::Envoy | Format::Istio | Format::Resilience4j) if json => vec![Notation::Json],
+        Some(Format::Resilience4j) if shows_properties(text) => vec![Notation::Properties],
+        Some(Format::Envoy | Format::Istio | Format::Resilience4j) => vec![Notation::Yaml],
         None if json => vec![Notation::Json],
+        None if shows_properties(text) => vec![Notation::Properties],
         None => match notation::parse(text, Notation::Toml) {
             Ok(tree) if !aws::is_in(&tree) => vec![Notation::Toml],
             _ if aws::shows(text) => vec![Notation::Ini],
             _ => vec![Notation::Toml, Notation::Yaml],
         },
     }
+}
+
+/// A setting of resilience4j on one line. It may look like TOML, and one of TOML's own would be no policy of relent.
+fn shows_properties(text: &str) -> bool {
+    text.lines().any(|line| line.trim_start().starts_with("resilience4j.") && line.contains('='))
 }
 
 /// More settings with `=` than with `:`.
@@ -166,12 +179,16 @@ fn subjects(
     match notation {
         Notation::Toml => relent::subjects(tree, base),
         Notation::Ini => Ok(aws::subjects(tree)),
+        Notation::Properties => {
+            Ok(resilience4j::subjects(tree).into_iter().map(|one| one.in_notation(notation)).collect())
+        }
         Notation::Json | Notation::Yaml => {
-            let readers: [Reader; 5] = [
+            let readers: [Reader; 6] = [
                 (Format::Microsoft, microsoft::subjects),
                 (Format::Azure, azure::subjects),
                 (Format::Grpc, grpc::subjects),
                 (Format::Envoy, envoy::subjects),
+                (Format::Istio, istio::subjects),
                 (Format::Resilience4j, resilience4j::subjects),
             ];
             Ok(readers.into_iter().filter(|(one, _)| wanted(*one)).flat_map(|(_, read)| read(tree)).collect())
@@ -181,15 +198,17 @@ fn subjects(
 
 /// The line of its file that makes a change. `None`: the format has no setting for it.
 pub(crate) fn edit(subject: &Subject, changed: &Subject, change: &Change) -> Option<Edit> {
-    match subject.format {
+    let edit = match subject.format {
         Format::Relent => relent::edit(subject, changed, change),
         Format::Microsoft => microsoft::edit(subject, change),
         Format::Grpc => grpc::edit(subject, change),
         Format::Aws => aws::edit(subject, change),
         Format::Azure => azure::edit(subject, change),
         Format::Envoy => envoy::edit(subject, change),
+        Format::Istio => istio::edit(subject, change),
         Format::Resilience4j => resilience4j::edit(subject, change),
-    }
+    };
+    if subject.notation == Notation::Properties { edit.map(properties::written) } else { edit }
 }
 
 /// A setting's name with the place of its subject before it, where the file holds several.
@@ -200,7 +219,8 @@ pub(crate) fn qualified(subject: &Subject, field: &str) -> String {
     }
 }
 
+const EMPTY: &str = "it is empty; write a policy, or leave the file out to check the default one";
 const NOTHING: &str = "no retry that is known stands in it: a policy of relent, a resilience handler of .NET \
                        (AttemptTimeout, TotalRequestTimeout, Retry:MaxRetryAttempts), an Azure client's Retry, a gRPC \
-                       methodConfig with a retryPolicy, Envoy's retry_policy, resilience4j.retry, or retry_mode and \
-                       max_attempts of an AWS profile; say --format where it is one of these";
+                       methodConfig with a retryPolicy, Envoy's retry_policy, Istio's VirtualService, resilience4j.retry, \
+                       or retry_mode and max_attempts of an AWS profile; say --format where it is one of these";

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt};
 
 use relent_core::{Idempotency, Policy};
 
-use crate::read::Key;
+use crate::read::{Key, Notation};
 
 /// A retry to check: one policy of a file.
 #[derive(Clone, Debug)]
@@ -16,6 +16,8 @@ pub struct Subject {
     pub keys: Vec<Key>,
     /// Whose configuration it is.
     pub format: Format,
+    /// How it is written.
+    pub notation: Notation,
     /// The policy, or the nearest that relent has.
     pub policy: Policy,
     /// What the client does that no policy of relent says.
@@ -46,7 +48,9 @@ pub enum Format {
     Azure,
     /// Envoy's routes and clusters.
     Envoy,
-    /// resilience4j in a Spring Boot `application.yml`.
+    /// Istio's `VirtualService` and `DestinationRule`.
+    Istio,
+    /// resilience4j in a Spring Boot `application.yml` or `application.properties`.
     Resilience4j,
 }
 
@@ -136,6 +140,7 @@ impl Subject {
             place: place.into(),
             keys: Vec::new(),
             format,
+            notation: Notation::of(format),
             policy,
             habits: Habits::default(),
             origins: BTreeMap::new(),
@@ -150,6 +155,12 @@ impl Subject {
     pub(crate) fn at(mut self, keys: &[Key]) -> Self {
         self.keys = keys.to_vec();
         self
+    }
+
+    /// The same, written otherwise.
+    #[must_use]
+    pub(crate) fn in_notation(self, notation: Notation) -> Self {
+        Self { notation, ..self }
     }
 
     /// The same with the origin of a part.
@@ -177,8 +188,16 @@ impl Subject {
 
 impl Format {
     /// Every format, in the order in which they are asked.
-    pub const ALL: &'static [Self] =
-        &[Self::Relent, Self::Microsoft, Self::Grpc, Self::Aws, Self::Azure, Self::Envoy, Self::Resilience4j];
+    pub const ALL: &'static [Self] = &[
+        Self::Relent,
+        Self::Microsoft,
+        Self::Grpc,
+        Self::Aws,
+        Self::Azure,
+        Self::Envoy,
+        Self::Istio,
+        Self::Resilience4j,
+    ];
 
     /// The word for it on a command line.
     pub const fn name(self) -> &'static str {
@@ -189,6 +208,7 @@ impl Format {
             Self::Aws => "aws",
             Self::Azure => "azure",
             Self::Envoy => "envoy",
+            Self::Istio => "istio",
             Self::Resilience4j => "resilience4j",
         }
     }
@@ -207,6 +227,7 @@ impl Format {
             Self::Aws => "the retries of an AWS SDK",
             Self::Azure => "the retries of an Azure client for .NET",
             Self::Envoy => "a route of Envoy",
+            Self::Istio => "a route of Istio",
             Self::Resilience4j => "a retry of resilience4j",
         }
     }

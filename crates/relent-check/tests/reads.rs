@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use relent_check::{Document, Format, Mend, Origin, Part, Subject, Verdict, World, check};
+use relent_check::{Document, Format, Mend, Origin, Part, Question, Subject, Verdict, World, check};
 use relent_core::{Backoff, BudgetPolicy, Idempotency, Jitter, Policy, ServerWaitMode, Window};
 
 fn one(text: &str) -> Subject {
@@ -226,18 +226,122 @@ fn a_servers_configuration_is_checked_policy_by_policy_and_says_what_delivery_do
     let places: Vec<&str> = document.subjects.iter().map(|subject| subject.place.as_str()).collect();
     assert_eq!(places, ["policies.a.b", "policies.c"]);
     assert_eq!(document.subjects[1].policy.repeat, Idempotency::Unsafe);
-    assert!(!document.subjects[0].knows(Part::Budget));
     let found = check(&document.subjects[1], &World::default()).findings;
     let Mend::Set(edit) = &found[0].mend else { panic!("{found:?}") };
     assert_eq!(edit.line, "policies.c.alert = \"the people on call\"");
     let mended = document.with(edit).unwrap();
     assert!(check(&mended.subjects[1], &World::default()).findings.is_empty());
+
+    // What is written and not in force is named and answers nothing.
+    let text = "[policies.a]\nalert = \"x\"\nbreaker = {}\n[policies.a.budget]\nkind = \"loan\"\n";
+    let document = Document::parse(text, None, &Policy::live()).unwrap();
+    let report = check(&document.subjects[0], &World::default());
+    let paths: Vec<&str> = report.unread.iter().map(|unread| unread.path.as_str()).collect();
+    assert_eq!(paths, ["policies.a.budget", "policies.a.breaker"]);
+    let told = |question| {
+        let answer = report.answers.iter().find(|answer| answer.question == question).unwrap();
+        (answer.verdict, answer.says.clone())
+    };
+    let (verdict, says) = told(Question::StopsByBudget);
+    assert!(verdict == Verdict::No && says.contains("delivery asks no budget yet"), "{says}");
+    let (verdict, says) = told(Question::ConcurrencyAndBreaker);
+    assert!(verdict == Verdict::No && says.contains("delivery.per_destination"), "{says}");
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    assert!(report.limits.iter().any(|limit| limit.name == "no_budget"), "{:?}", report.limits);
+}
+
+#[test]
+fn a_route_of_istio_is_retried_twice_where_nothing_is_said() {
+    let service = |http: &str| {
+        format!(
+            "apiVersion: networking.istio.io/v1\nkind: VirtualService\nspec:\n  http:\n  - route:\n    - destination: {{ host: \
+             stock }}\n{http}"
+        )
+    };
+    let bare = one(&service(""));
+    assert_eq!((bare.format, bare.place.as_str()), (Format::Istio, "spec.http[0]"));
+    assert_eq!((bare.policy.retry.max_attempts, bare.policy.total_timeout), (Some(3), None));
+    assert_eq!(bare.origin(Part::Attempts), &Origin::Default("spec.http[0].retries.attempts".into()));
+    assert!(
+        bare.repeats.contains(&"503".to_owned()) && !bare.knows(Part::Budget) && !bare.knows(Part::Repeat)
+    );
+
+    let found = check(&bare, &World::default()).findings;
+    let Some(Mend::Set(edit)) = found.first().map(|finding| &finding.mend) else { panic!("{found:?}") };
+    assert_eq!((found[0].name, edit.line.as_str()), ("no_deadline", "spec.http[0].timeout: \"30s\""));
+
+    let none = one(&service("    retries: { attempts: 0 }\n"));
+    assert_eq!(none.policy.retry.max_attempts, Some(1), "none is none");
+
+    let said = one(&service(
+        "    timeout: 2s\n    retries: { attempts: 3, perTryTimeout: 500ms, backoff: 100ms, retryOn: \"connect-failure,refused-stream\", colour: blue }\n",
+    ));
+    let policy = &said.policy;
+    assert_eq!((policy.retry.max_attempts, policy.total_timeout), (Some(4), Some(ms(2_000))));
+    assert_eq!((policy.attempt_timeout, policy.retry.backoff.ceiling(2)), (ms(500), ms(300)));
+    assert!(said.knows(Part::Repeat), "what never reached a host is safe");
+    assert_eq!(unread(&said), ["spec.http[0].retries.colour: not read"]);
+
+    let redirect = "apiVersion: networking.istio.io/v1\nkind: VirtualService\nspec:\n  http:\n  - redirect: { uri: / }\n";
+    assert!(refused(redirect, None).contains("no retry that is known"));
+}
+
+#[test]
+fn a_route_of_istio_is_joined_with_the_rule_for_its_host() {
+    let text = include_str!("sound/inventory.istio.yaml");
+    let subject = one(text);
+    assert_eq!(subject.place, "[0].spec.http[0]");
+    let path = "[1].spec.trafficPolicy.connectionPool.http.maxRetries";
+    assert_eq!(subject.origin(Part::Budget), &Origin::Written(path.into()));
+    let Some(BudgetPolicy::Share(share)) = subject.policy.budget else {
+        panic!("{:?}", subject.policy.budget)
+    };
+    assert_eq!((share.share_milli, share.floor), (0, 3));
+    // `kubectl get -o yaml` puts several into a list.
+    let body = text.split("---").map(|document| {
+        let mut lines = document.lines().filter(|line| !line.is_empty());
+        let first = lines.next().map(|line| format!("- {line}\n")).unwrap_or_default();
+        first + &lines.map(|line| format!("  {line}\n")).collect::<String>()
+    });
+    let list = format!("kind: List\nitems:\n{}", body.collect::<String>());
+    assert_eq!(one(&list).place, "items[0].spec.http[0]");
+}
+
+#[test]
+fn properties_say_what_yaml_says() {
+    let properties = one(include_str!("sound/inventory.application.properties"));
+    let yaml = one(include_str!("sound/inventory.resilience4j.yml"));
+    assert_eq!((properties.policy, properties.repeats), (yaml.policy, yaml.repeats));
+    assert!(properties.unread.is_empty(), "{:?}", properties.unread);
+
+    // Numbers alone look like TOML.
+    let numbers = one("resilience4j.retry.instances.a.max-attempts=2\n");
+    assert_eq!((numbers.format, numbers.policy.retry.max_attempts), (Format::Resilience4j, Some(2)));
+    let wrong = one("resilience4j.retry.instances.a.maxAttempts=${TRIES}\n");
+    assert_eq!(
+        unread(&wrong),
+        ["resilience4j.retry.instances.a.maxAttempts: \"${TRIES}\" is filled in elsewhere"]
+    );
+    let found = check(&numbers, &World::default()).findings;
+    let no_budget = found.iter().find(|finding| finding.name == "no_budget").expect("there is none");
+    let Mend::Set(edit) = &no_budget.mend else { panic!("{no_budget:?}") };
+    assert_eq!(edit.line.lines().count(), 3, "{}", edit.line);
+    assert!(
+        edit.line.contains("resilience4j.circuitbreaker.instances.a.failureRateThreshold=60"),
+        "{}",
+        edit.line
+    );
 }
 
 #[test]
 fn what_cannot_be_read_says_where_and_why() {
     for (text, format, told) in [
-        ("", Some(Format::Grpc), "no retry that is known stands in it"),
+        ("", None, "it is empty"),
+        ("\u{feff} \n", Some(Format::Grpc), "it is empty"),
+        ("[retry]\nmax_attempts = nan\n", None, "retry.max_attempts is not a number"),
+        ("a = [1, -inf]\n", None, "a[1] is not a number"),
+        ("[retry]\nmax_attempts = 3\njitter = full\n", None, "not TOML"),
+        ("[policies.a.retry]\nmax_attempts = 3\njitter = full\n", None, "not TOML"),
         ("{ \"a\": 1 }", None, "no retry that is known stands in it"),
         ("{ \"a\": }", None, "not JSON"),
         ("retries = 3\n", None, "unknown field `retries`"),

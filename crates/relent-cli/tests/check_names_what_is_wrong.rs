@@ -158,6 +158,24 @@ fn wrong_use_says_what_is_right() {
     }
 }
 
+/// `kubectl … | relent check -` must not be sound where kubectl failed.
+#[test]
+fn nothing_is_not_sound() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(check(&[&file(&folder, "empty.toml", "\n")]).failed(2).contains("empty.toml: it is empty"));
+    let said = check(&[&file(&folder, "retry.toml", "retry = 5\n")]).failed(2);
+    assert!(said.contains("expected a table"), "{said}");
+}
+
+#[test]
+fn a_change_of_several_lines_is_shown_with_each_on_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "resilience4j.retry.instances.a.max-attempts=2\n";
+    let shown = check(&[&file(&folder, "application.properties", text)]).stdout;
+    let indented = "\n               resilience4j.circuitbreaker.instances.a.minimumNumberOfCalls=20\n";
+    assert!(shown.contains(indented), "{shown}");
+}
+
 /// A file of somebody else may hold anything, and a terminal obeys what it is sent.
 #[test]
 fn nothing_in_a_file_steers_the_terminal() {

@@ -114,7 +114,10 @@ fn by_budget(subject: &Subject) -> Answer {
         _ if !subject.retries() => (Verdict::Told, "it does not retry".into()),
         (Some(budget), _) => (Verdict::Yes, words::budget(budget).into()),
         (None, Some(_)) => (Verdict::No, "there is none; its breaker ends an outage".into()),
-        (None, None) => (Verdict::No, "there is neither a budget nor a breaker".into()),
+        (None, None) => match subject.origin(Part::Budget) {
+            Origin::Fixed(how) => (Verdict::No, (*how).into()),
+            _ => (Verdict::No, "there is neither a budget nor a breaker".into()),
+        },
     })
 }
 
@@ -221,9 +224,10 @@ fn limits(subject: &Subject) -> Answer {
             (false, true) => "a breaker, and no limit",
             (false, false) => "there is neither",
         };
-        match subject.origin(Part::Limits) {
-            Origin::Fixed(how) => (Verdict::Told, format!("{how}; {says}")),
-            _ => (yes(limited && policy.breaker.is_some()), says.into()),
+        match (subject.origin(Part::Limits), policy.breaker.is_some()) {
+            (Origin::Fixed(how), true) => (Verdict::Yes, format!("{how}, and there is a breaker")),
+            (Origin::Fixed(how), false) => (Verdict::No, format!("{how}; there is no breaker")),
+            (_, breaker) => (yes(limited && breaker), says.into()),
         }
     })
 }

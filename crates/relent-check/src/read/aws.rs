@@ -23,14 +23,21 @@ use crate::{
     subject::{Format, Origin, Part, Subject},
 };
 
-/// Whether a text has one of these settings on a line of its own.
+/// Whether a text has one of these settings on a line of its own, and not below `retry`, where a policy of relent that
+/// has a slip elsewhere has its `max_attempts`.
 pub(super) fn shows(text: &str) -> bool {
-    let sets = |line: &str| {
+    let mut ours = true;
+    for line in text.lines() {
         let bare = line.trim();
+        if let Some(section) = bare.strip_prefix('[').and_then(|rest| rest.split(']').next()) {
+            ours = section != "retry" && !section.ends_with(".retry");
+        }
         let key = bare.strip_prefix("export ").unwrap_or(bare).split_once('=').map(|(key, _)| key.trim());
-        key.is_some_and(|key| PROFILE.contains(&key) || ENVIRONMENT.contains(&key))
-    };
-    text.lines().any(sets)
+        if ours && key.is_some_and(|key| PROFILE.contains(&key) || ENVIRONMENT.contains(&key)) {
+            return true;
+        }
+    }
+    false
 }
 
 /// Whether what reads as TOML is of this kind: variables at the top, or the settings of a profile. relent's own

@@ -89,9 +89,7 @@ fn backoff(section: &mut Section<'_>) {
     let base = base.unwrap_or(Duration::from_millis(25));
     let max = section.take(Part::Backoff, "retry_back_off.max_interval", |node| node.seconds());
     let max = max.unwrap_or(base.saturating_mul(10));
-    let step =
-        |n: u32| base.saturating_mul(1_u32.checked_shl(n).map_or(u32::MAX, |power| power - 1)).min(max);
-    section.subject.policy.retry.backoff = Backoff::Steps((1..=STEPS).map(step).collect());
+    section.subject.policy.retry.backoff = curve(base, max);
     section.subject.habits.waits_nothing = base.is_zero();
     let hints = &mut section.subject.policy.retry.server_wait;
     match section.node.get("rate_limited_retry_back_off") {
@@ -109,8 +107,15 @@ fn backoff(section: &mut Section<'_>) {
     section.node.get("rate_limited_retry_back_off").iter().for_each(Node::look);
 }
 
+/// (2ⁿ − 1) × the base, at most `max`.
+pub(super) fn curve(base: Duration, max: Duration) -> Backoff {
+    let step =
+        |n: u32| base.saturating_mul(1_u32.checked_shl(n).map_or(u32::MAX, |power| power - 1)).min(max);
+    Backoff::Steps((1..=STEPS).map(step).collect())
+}
+
 /// What `retry_on` repeats, in relent's words.
-fn classification(words: &[String], statuses: &[u16]) -> Classification {
+pub(super) fn classification(words: &[String], statuses: &[u16]) -> Classification {
     let has = |word: &str| words.iter().any(|known| known == word);
     let mut rules: Vec<(u16, u16, Answer)> =
         vec![(408, 408, Answer::No), (429, 429, Answer::No), (502, 504, Answer::No)];
@@ -149,10 +154,15 @@ fn classification(words: &[String], statuses: &[u16]) -> Classification {
     Classification { rules: Rules { statuses: rules, errors }, ..Classification::new(Table::Documents) }
 }
 
+/// Whether all of these words stand for what never reached a host.
+pub(super) fn are_unsent(words: &[String]) -> bool {
+    let unsent = ["connect-failure", "refused-stream", "reset-before-request", "http3-post-connect-failure"];
+    words.iter().all(|word| unsent.contains(&word.as_str()))
+}
+
 /// A route for methods that change nothing, or one that repeats only what never reached a host, is safe.
 fn repeat(words: &[String], route: Option<&Node<'_>>) -> Origin {
-    let unsent = ["connect-failure", "refused-stream", "reset-before-request", "http3-post-connect-failure"];
-    if words.iter().all(|word| unsent.contains(&word.as_str())) {
+    if are_unsent(words) {
         return Origin::Fixed("it repeats only what never reached a host");
     }
     let headers = route.and_then(|route| route.get("match.headers"));
@@ -270,6 +280,6 @@ const ORIGINS: [(Part, Origin); 7] = [
 /// The time-out of a route that names none.
 const ROUTE: Duration = Duration::from_secs(15);
 /// No attempt is bounded where nothing is.
-const ENDLESS: Duration = Duration::from_secs(86_400);
+pub(super) const ENDLESS: Duration = Duration::from_secs(86_400);
 /// More retries than that of one request are no plan.
 const STEPS: u32 = 16;

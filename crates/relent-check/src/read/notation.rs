@@ -1,8 +1,8 @@
-//! From text to a tree: TOML, JSON with comments, YAML, and the files of the AWS SDKs.
+//! From text to a tree: TOML, JSON with comments, YAML, Java's properties, and the files of the AWS SDKs.
 
 use serde_json::{Map, Value};
 
-use crate::read::Key;
+use crate::{read::Key, subject::Format};
 
 /// How a file is written.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -13,8 +13,22 @@ pub enum Notation {
     Json,
     /// YAML, of which each document is one entry of a list where there are several.
     Yaml,
+    /// Java's properties, of which each document (`#---`) is one entry of a list where there are several.
+    Properties,
     /// Sections and settings as in `~/.aws/config`, or `NAME=value` as in an environment.
     Ini,
+}
+
+impl Notation {
+    /// How files of that format are written, where nothing else is said.
+    pub(crate) const fn of(format: Format) -> Self {
+        match format {
+            Format::Relent => Self::Toml,
+            Format::Microsoft | Format::Azure | Format::Grpc => Self::Json,
+            Format::Envoy | Format::Istio | Format::Resilience4j => Self::Yaml,
+            Format::Aws => Self::Ini,
+        }
+    }
 }
 
 /// Reads a text in that notation.
@@ -24,13 +38,32 @@ pub(super) fn parse(text: &str, notation: Notation) -> Result<Value, String> {
         Notation::Toml => {
             let table: toml::Table =
                 toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
-            serde_json::to_value(table).map_err(|error| error.to_string())
+            let odd = table.iter().find_map(|(key, value)| not_finite(key, value));
+            match odd {
+                Some(path) => Err(format!("{path} is not a number that anything can be")),
+                None => serde_json::to_value(table).map_err(|error| error.to_string()),
+            }
         }
         Notation::Json => {
             jsonc_parser::parse_to_serde_value(text, &AS_DOTNET).map_err(|error| error.to_string())
         }
         Notation::Yaml => yaml(text),
+        Notation::Properties => super::properties::parse(text),
         Notation::Ini => ini(text),
+    }
+}
+
+/// The path of a number that is none, or without end: JSON has no word for it and would take it for nothing.
+fn not_finite(path: &str, value: &toml::Value) -> Option<String> {
+    match value {
+        toml::Value::Float(number) if !number.is_finite() => Some(path.to_owned()),
+        toml::Value::Table(table) => {
+            table.iter().find_map(|(key, value)| not_finite(&format!("{path}.{key}"), value))
+        }
+        toml::Value::Array(list) => {
+            list.iter().enumerate().find_map(|(index, value)| not_finite(&format!("{path}[{index}]"), value))
+        }
+        _ => None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! relent's own policies: a file with one, or a server's configuration with several under `policies`.
 
-use relent_core::{Policy, PolicyText};
+use relent_core::{Gates, Policy, PolicyText};
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::Unreadable;
 use crate::{
     change::Change,
     read::{Edit, Key},
-    subject::{Format, Origin, Part, Subject},
+    subject::{Format, Origin, Part, Subject, Unread},
 };
 
 pub(super) fn subjects(tree: &Value, base: &Policy) -> Result<Vec<Subject>, Unreadable> {
@@ -19,7 +19,7 @@ pub(super) fn subjects(tree: &Value, base: &Policy) -> Result<Vec<Subject>, Unre
             .map(|(name, text)| {
                 let keys = [Key::Name("policies".into()), Key::Name(name.clone())];
                 let place = format!("policies.{name}");
-                subject(&place, text, &Policy::durable()).map(|subject| delivered(subject.at(&keys)))
+                subject(&place, text, &Policy::durable()).map(|subject| delivered(subject.at(&keys), text))
             })
             .collect(),
     }
@@ -56,13 +56,25 @@ fn from_policy(place: &str, policy: Policy, written: impl Fn(&str) -> bool) -> S
     )
 }
 
-/// What delivery does not ask yet, whatever its policy says.
-fn delivered(subject: Subject) -> Subject {
-    let shared = Origin::Elsewhere(
-        "delivery asks no budget, breaker or limit of a policy yet; it bounds each destination",
-    );
-    let concurrency = Origin::Elsewhere("`delivery.in_flight` and `delivery.per_destination` of the server");
-    subject.with(Part::Budget, shared.clone()).with(Part::Breaker, shared).with(Part::Limits, concurrency)
+/// What delivery does not ask yet, whatever its policy says: what is written of it is named, and does not count.
+fn delivered(mut subject: Subject, text: &Value) -> Subject {
+    let policy = &mut subject.policy;
+    (policy.budget, policy.breaker) = (None, None);
+    (policy.admission, policy.attempt) = (Gates::default(), Gates::default());
+    for section in NOT_ASKED.iter().filter(|section| text.get(**section).is_some()) {
+        let path = format!("{}.{section}", subject.place);
+        subject.unread.push(Unread { path, why: "delivery does not ask it yet: it is not in force".into() });
+    }
+    subject
+        .with(
+            Part::Budget,
+            Origin::Fixed("delivery asks no budget yet; it bounds what is under way to each destination"),
+        )
+        .with(Part::Breaker, Origin::Fixed("delivery has no breaker yet"))
+        .with(
+            Part::Limits,
+            Origin::Fixed("`delivery.per_destination` and `delivery.in_flight` bound what is under way"),
+        )
 }
 
 fn written(tree: &Value, field: &str) -> bool {
@@ -79,6 +91,10 @@ pub(super) fn located(text: &str) -> Option<String> {
 /// What the changed policy writes in the place of the change.
 pub(super) fn edit(subject: &Subject, changed: &Subject, change: &Change) -> Option<Edit> {
     let field = change.field();
+    let section = field.split('.').next().unwrap_or(field);
+    if !subject.place.is_empty() && NOT_ASKED.contains(&section) {
+        return None; // written there it would change nothing
+    }
     let text = serde_json::to_value(PolicyText::from(&changed.policy)).ok()?;
     let value = field.split('.').try_fold(&text, |table, key| table.get(key))?.clone();
     let path =
@@ -91,6 +107,9 @@ pub(super) fn edit(subject: &Subject, changed: &Subject, change: &Change) -> Opt
 fn toml_value(value: &Value) -> Option<String> {
     toml::Value::try_from(value).ok().map(|value| value.to_string())
 }
+
+/// The sections of a policy that delivery does not ask.
+const NOT_ASKED: [&str; 4] = ["admission", "budget", "attempt", "breaker"];
 
 /// The field that stands for each part.
 const FIELDS: [(Part, &str); 14] = [

@@ -201,6 +201,8 @@ pub(super) fn deadline(policy: &Policy) -> Vec<Change> {
     match policy.on_exhausted {
         OnExhausted::Caller => {
             let longest = policy.longest_call(Hints::None).and_then(rounded_up);
+            // Nobody waits a day: there nothing bounds an attempt either.
+            let longest = longest.filter(|longest| *longest < Duration::from_secs(86_400));
             vec![Change::TotalTimeout(longest.unwrap_or(Duration::from_secs(30)))]
         }
         OnExhausted::DeadLetter | OnExhausted::Discard => {

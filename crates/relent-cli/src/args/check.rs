@@ -15,8 +15,8 @@ Example:
 
 Read: policies of relent and servers' configurations with policies in them (TOML), resilience handlers of .NET
 (appsettings.json), gRPC service configs (JSON), retry settings of the AWS SDKs (a shared config or an environment)
-and of Azure's clients for .NET (appsettings.json, host.json), Envoy's routes (YAML or JSON), resilience4j (a Spring
-Boot application.yml).
+and of Azure's clients for .NET (appsettings.json, host.json), Envoy's routes (YAML or JSON), Istio's VirtualService,
+resilience4j (a Spring Boot application.yml or application.properties).
 
 Exit codes: 0 sound, 1 something is found, 2 a file cannot be read.")]
 pub(crate) struct CheckArgs {
@@ -27,12 +27,13 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) preset: Option<String>,
     /// Whose configuration the files are, where that does not show [default: found by what stands in it].
-    #[arg(long, value_name = "FORMAT", value_parser = ["relent", "microsoft", "grpc", "aws", "azure", "envoy", "resilience4j"])]
+    #[arg(long, value_name = "FORMAT", value_parser = ["relent", "microsoft", "grpc", "aws", "azure", "envoy", "istio", "resilience4j"])]
     pub(crate) format: Option<String>,
     /// How many layers retry by this policy, one inside the other.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=20))]
     pub(crate) layers: Option<u32>,
-    /// Calls a second before any retry: can the dependency recover under them?
+    /// Calls a second before any retry: does the breaker see enough of them, and, with --capacity, can the dependency
+    /// recover under them?
     #[arg(long, value_name = "λ")]
     pub(crate) load: Option<String>,
     /// Attempts a second that the dependency can serve.
