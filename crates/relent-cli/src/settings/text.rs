@@ -13,7 +13,7 @@ use crate::{
 
 /// The settings file.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
 pub(crate) struct SettingsText {
     pub(super) listen: Option<String>,
     pub(super) data: Option<PathBuf>,
@@ -29,7 +29,7 @@ pub(crate) struct SettingsText {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
 pub(super) struct DeliveryText {
     pub(super) in_flight: Option<usize>,
     pub(super) per_destination: Option<usize>,
@@ -39,7 +39,7 @@ pub(super) struct DeliveryText {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
 pub(super) struct StoreText {
     pub(super) synchronous: Option<Synchronous>,
 }

@@ -99,7 +99,7 @@ use serde::{Deserialize, Serialize};
 /// [`From<&Policy>`](From) gives the complete text of a policy, for printing: every setting is there, and
 /// `over` any base gives an equal policy.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub struct PolicyText {
     #[serde(skip_serializing_if = "Option::is_none")]
     preset: Option<String>,
@@ -122,7 +122,7 @@ pub struct PolicyText {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 struct RetryText {
     max_attempts: Option<Scalar>,
     min_attempt: Option<Scalar>,
@@ -137,7 +137,7 @@ struct RetryText {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 struct BackoffText {
     kind: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -153,14 +153,14 @@ struct BackoffText {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 struct ProportionText {
     below: Option<Scalar>,
     above: Option<Scalar>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 struct ServerWaitText {
     mode: Option<WordOr<WithinText>>,
     limit: Option<Scalar>,
@@ -168,13 +168,13 @@ struct ServerWaitText {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 struct WithinText {
     within: Scalar,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 struct ClassifyText {
     table: Option<String>,
     status: Option<Pairs<String>>,
@@ -183,7 +183,7 @@ struct ClassifyText {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 struct RouteText {
     #[serde(skip_serializing_if = "Option::is_none")]
     method: Option<String>,

@@ -84,7 +84,7 @@ impl Scenario {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a scenario")]
 pub(super) struct ScenarioText {
     pub(super) id: String,
     #[serde(default)]
@@ -106,7 +106,7 @@ pub(super) struct ScenarioText {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table, [dependency]")]
 pub(super) struct DependencyText {
     pub(super) workers: u32,
     pub(super) service: Option<String>,
@@ -122,7 +122,7 @@ pub(super) struct DependencyText {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table, [dependency.cache]")]
 pub(super) struct CacheText {
     pub(super) hit: String,
     pub(super) miss: String,
@@ -131,7 +131,7 @@ pub(super) struct CacheText {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table, [callers]")]
 pub(super) struct CallersText {
     pub(super) kind: String,
     pub(super) rate: Option<f64>,
@@ -144,7 +144,7 @@ pub(super) struct CallersText {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table, [layers]")]
 pub(super) struct LayersText {
     pub(super) count: Option<u32>,
     #[serde(default)]
@@ -152,7 +152,7 @@ pub(super) struct LayersText {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table, [[effect]]")]
 pub(super) struct EffectText {
     pub(super) kind: String,
     pub(super) from: String,
@@ -164,7 +164,7 @@ pub(super) struct EffectText {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table, [[window]]")]
 pub(super) struct WindowText {
     pub(super) name: String,
     pub(super) from: String,
@@ -173,13 +173,13 @@ pub(super) struct WindowText {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table, [recovery]")]
 pub(super) struct RecoveryText {
     pub(super) of: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table, [[gate]]")]
 pub(super) struct GateText {
     pub(super) measure: String,
     pub(super) over: Option<String>,

@@ -12,7 +12,7 @@ use crate::{
 };
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct BreakerText {
     failure_rate: Option<Scalar>,
     slow_calls: Option<WordOr<SlowCallsText>>,
@@ -26,7 +26,7 @@ pub(super) struct BreakerText {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 struct SlowCallsText {
     longer_than: Option<Scalar>,
     rate: Option<Scalar>,

@@ -12,21 +12,21 @@ use crate::{
 };
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct GatesText {
     concurrency: Option<WordOr<ConcurrencyText>>,
     rate: Option<WordOr<RateText>>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 struct ConcurrencyText {
     limit: Option<Scalar>,
     queue: Option<Scalar>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 struct RateText {
     permits: Option<Scalar>,
     per: Option<Scalar>,
