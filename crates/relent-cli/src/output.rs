@@ -6,10 +6,13 @@
 
 use std::{
     fmt::Write as _,
+    fs::{self, OpenOptions},
     io::{self, Write as _},
+    path::{Path, PathBuf},
     time::Duration,
 };
 
+use anyhow::Context as _;
 use relent::Timestamp;
 use relent_core::Brief;
 use serde::Serialize;
@@ -96,6 +99,37 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()
+}
+
+/// A file that a page will be written to, opened before the work that the page is about: who waited for that must not
+/// learn then that there is no such folder. What is in the file stays until the page is there.
+pub(crate) struct PageFile {
+    path: PathBuf,
+}
+
+impl PageFile {
+    /// Opens it, made if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be written.
+    pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
+        let opened = OpenOptions::new().create(true).append(true).open(path);
+        opened.with_context(|| format!("writing {}", path.display()))?;
+        Ok(Self { path: path.to_owned() })
+    }
+
+    /// Writes the page in place of what was there, and says where it is.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the system says.
+    pub(crate) fn write(&self, page: &str) -> anyhow::Result<()> {
+        let file = plain(&self.path.display().to_string());
+        fs::write(&self.path, page).with_context(|| format!("writing {file}"))?;
+        eprintln!("relent: the report is in {file}");
+        Ok(())
+    }
 }
 
 /// Writes a value to standard output as JSON, and ends the line.

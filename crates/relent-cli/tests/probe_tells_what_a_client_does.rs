@@ -58,6 +58,17 @@ fn a_client_that_asks_for_nothing_is_wrong_use() {
     let said = String::from_utf8(ended.stderr).unwrap();
     assert!(said.contains("{url}") && said.contains("ended with code 0"), "{said}");
     assert_eq!(relent().args(["probe"]).output().unwrap().status.code(), Some(2));
+    let ended = relent().args(["probe", "--time", "0s", "--", "true"]).output().unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert!(ended.status.code() == Some(2) && said.contains("the time was up before"), "{said}");
+}
+
+#[test]
+fn a_page_that_cannot_be_written_is_refused_before_the_client_is_run() {
+    let ended = relent().args(["probe", "--html", "/nonexistent/card.html", "--", "true"]).output().unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(1), "{said}");
+    assert!(said.contains("/nonexistent/card.html") && !said.contains("probing"), "{said}");
 }
 
 #[test]

@@ -141,6 +141,7 @@ fn what_cannot_be_run_is_refused_with_the_field_and_the_way_out() {
             "there is no window",
         ),
         ("count = 3", "count = 99", "layers.count: 99 is to be between 1 and 8"),
+        ("[layers]", "[callers.layers]", "unknown field `layers`"),
     ] {
         assert!(good.contains(from), "{from}");
         fs::write(file, good.replacen(from, to, 1)).unwrap();
@@ -152,6 +153,7 @@ fn what_cannot_be_run_is_refused_with_the_field_and_the_way_out() {
         (&["run", "S8", "--policy", "plain-lop"], "did you mean \"plain-loop\"?"),
         (&["run", "S8", "--policy", "missing.toml"], "the policy missing.toml cannot be read"),
         (&["run", "S8", "--set", "callers.rate"], "write KEY=VALUE"),
+        (&["run", "S8", "--set", "dependency=3"], "expected a table, [dependency]"),
         (&["run", "S8", "--set", "effect.9.for=1s"], "effect.9.for: there is no \"9\" to set"),
         (&["gate", "--scenario", "S1,nothing"], "there is no scenario \"nothing\""),
         (&["list", "S99"], "there is no standard scenario"),

@@ -3,15 +3,13 @@
 mod serve;
 mod view;
 
-use std::fs;
-
 use anyhow::Context as _;
 use relent_probe::{Card, Client, Suite};
 
 use crate::{
     args::{ProbeArgs, ProbeCommand},
     exit::{Exit, Misuse},
-    output::{plain_block, print, print_json},
+    output::{PageFile, plain_block, print, print_json},
 };
 
 /// Carries it out: 1 where a check failed.
@@ -31,6 +29,7 @@ pub(crate) async fn run(args: ProbeArgs) -> anyhow::Result<Exit> {
         time: args.time,
         parallel: args.parallel,
     };
+    let file = args.html.as_deref().map(PageFile::open).transpose()?;
     eprintln!("relent: probing `{}`, for at most {}", client.line(), relent_core::Brief(suite.time));
     // Both arms are cancel safe: the suite kills its clients when it is dropped, and a signal is only waited for.
     let observed = tokio::select! {
@@ -41,8 +40,8 @@ pub(crate) async fn run(args: ProbeArgs) -> anyhow::Result<Exit> {
         }
     };
     let card = Card::new(&observed);
-    if let Some(file) = &args.html {
-        fs::write(file, card.html()).with_context(|| format!("writing {}", file.display()))?;
+    if let Some(file) = &file {
+        file.write(&card.html())?;
     }
     match args.json {
         true => print_json(&view::CardView::new(&card))?,

@@ -62,10 +62,12 @@ impl Abilities {
     pub(super) fn of(observed: &Observations) -> Result<Self, Invalid> {
         let first = |name: &str| observed.one(name).and_then(|seen| seen.arrivals.first());
         let Some(get) = first("get") else {
-            let seen = observed.copies("get").first();
-            let ended =
-                seen.map_or("was not run, the time was up".to_owned(), |seen| crate::check::ended(seen.exit));
-            let said = seen.map(|seen| seen.stderr.as_str()).filter(|stderr| !stderr.is_empty());
+            let Some(seen) = observed.copies("get").first() else {
+                let why = format!("the time was up before `{}` was run; give it more", observed.line);
+                return Err(Invalid::new("time", why));
+            };
+            let ended = crate::check::ended(seen.exit);
+            let said = Some(seen.stderr.as_str()).filter(|stderr| !stderr.is_empty());
             let said = said.map(|stderr| format!("; it wrote: {stderr}")).unwrap_or_default();
             let why = format!(
                 "`{}` never asked for the URL it was given, and {ended}; write {{url}} where it belongs, or let the \

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use anyhow::Context as _;
 use relent_sim::{
     Point, Recovery, Report, Scenario, Sums,
     gate::Trial,
@@ -20,7 +19,7 @@ use super::{
 use crate::{
     args::SimRunArgs,
     exit::Exit,
-    output::{Table, length, numbers, print, print_json, thousands, words},
+    output::{PageFile, Table, length, numbers, print, print_json, thousands, words},
     wire::Seconds,
 };
 
@@ -28,8 +27,9 @@ use crate::{
 pub(super) fn run(args: SimRunArgs) -> anyhow::Result<Exit> {
     let scenario = choose::scenario(&args.scenario, &args.settings)?;
     let chosen = Chosen::policy(&args.policy)?;
+    let file = args.html.as_deref().map(PageFile::open).transpose()?;
     let trial = tried(&scenario, &chosen, args.seed);
-    if let Some(file) = &args.html {
+    if let Some(file) = &file {
         let page = Page {
             scenario: &scenario,
             policy_name: &chosen.name,
@@ -38,8 +38,7 @@ pub(super) fn run(args: SimRunArgs) -> anyhow::Result<Exit> {
             seed: args.seed,
             trial: &trial,
         };
-        std::fs::write(file, html(&page)).with_context(|| format!("writing {}", file.display()))?;
-        eprintln!("relent: the report is in {}", file.display());
+        file.write(&html(&page))?;
     }
     match (args.json, args.csv) {
         (true, _) => print_json(&RunView::new(&scenario, &chosen.name, args.seed, &trial))?,
