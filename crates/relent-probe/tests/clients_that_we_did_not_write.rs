@@ -1,5 +1,5 @@
-//! What curl, urllib3, tenacity, got and reqwest-retry do when their dependency fails, against the cards that were
-//! written from their documentation before they were run.
+//! What curl, urllib3, tenacity, got and reqwest-retry do when their dependency fails, and `relent call` beside them,
+//! against the cards that were written from their documentation before they were run.
 //!
 //! A client that cannot be had is said aloud; where `RELENT_TEST_REQUIRE` names its tool (curl, python3, node, cargo),
 //! the test fails. Nearly all of the time is waiting.
@@ -43,6 +43,12 @@ fn got_keeps_its_card() {
 #[ignore = "measures real time, which a busy machine stretches: cargo xtask clients"]
 fn reqwest_retry_keeps_its_card() {
     keeps_its_card("reqwest-retry");
+}
+
+#[test]
+#[ignore = "measures real time, which a busy machine stretches: cargo xtask clients"]
+fn relent_call_keeps_its_card() {
+    keeps_its_card("relent-call");
 }
 
 /// A measurement that is not as expected is made once more: what a stalled machine did is not there again, and what the

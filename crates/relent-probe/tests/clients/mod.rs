@@ -1,7 +1,10 @@
-//! Clients that we did not write: installed from their registries into a cache outside the clone, pinned.
+//! Clients that we did not write: installed from their registries into a cache outside the clone, pinned. And our own,
+//! built from the clone.
 
 use std::{
-    env, fs,
+    env,
+    ffi::OsString,
+    fs,
     fs::File,
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -26,6 +29,7 @@ pub(crate) fn install(name: &str) -> Result<Client, Missing> {
         "tenacity" => python(&cache, "tenacity_retry.py"),
         "got" => got(&cache),
         "reqwest-retry" => reqwest(&cache),
+        "relent-call" => relent_call(),
         _ => panic!("nobody knows how to install {name}"),
     }
 }
@@ -90,6 +94,19 @@ fn reqwest(cache: &Path) -> Result<Client, Missing> {
     build.env_remove("RUSTFLAGS");
     says(&mut build, "cargo")?;
     Ok(Client::new([target.join("debug/reqwest-retry-client")]).unwrap())
+}
+
+/// Built beside this test. Its header is empty where there is no key, as curl's is left out.
+fn relent_call() -> Result<Client, Missing> {
+    let test = env::current_exe().unwrap();
+    let profile = test.ancestors().nth(2).unwrap(); // target/debug/deps/this
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["build", "--quiet", "--package", "relent-cli", "--bin", "relent", "--target-dir"]);
+    says(build.arg(profile.parent().unwrap()).current_dir(env!("CARGO_MANIFEST_DIR")), "cargo")?;
+    let relent = profile.join("relent").into_os_string();
+    let line =
+        ["call", "--silent", "-X", "{method}", "-H", "Idempotency-Key: {key}", "-d", "{body}", "{url}"];
+    Ok(Client::new([relent].into_iter().chain(line.map(OsString::from))).unwrap())
 }
 
 /// Fills a folder once. A folder that was left half full is emptied first.
