@@ -19,7 +19,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::{args::Cli, exit::Exit};
+use crate::{args::Cli, exit::Exit, output::plain_block};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -37,7 +37,8 @@ fn main() -> ExitCode {
         Ok(exit) => exit.into(),
         Err(error) if is_broken_pipe(&error) => Exit::Done.into(),
         Err(error) => {
-            eprintln!("relent: {error:#}");
+            // It may quote a file or a receiver, and a terminal obeys what it is sent.
+            eprintln!("relent: {}", plain_block(&format!("{error:#}"), 0).trim_end());
             Exit::of(&error).into()
         }
     }

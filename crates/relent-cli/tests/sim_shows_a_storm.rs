@@ -121,6 +121,35 @@ fn the_documents_numbers_are_reproduced_with_their_differences() {
     assert_eq!(json["figures"][0]["difference"], "inside");
 }
 
+/// A scenario of somebody else may hold anything, and a terminal obeys what it is sent.
+#[test]
+fn nothing_in_a_scenario_steers_the_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("evil.toml");
+    let good = sim(&["list", "S8"]).done();
+    let evil = good
+        .replace("id = \"S8\"", "id = \"\\u001b[31m\"")
+        .replace("name = \"from", "name = \"\\u001b[2Jfrom");
+    let evil = evil.replace("over = \"from", "over = \"\\u001b[2Jfrom");
+    fs::write(&file, &evil).unwrap();
+    let file = file.to_str().unwrap();
+    for args in [
+        &["run", file][..],
+        &["gate", "--scenario", file],
+        &["compare", "default", "plain-loop", "--scenario", file],
+    ] {
+        let ended = sim(args);
+        assert!(
+            !ended.stdout.contains('\u{1b}') && ended.stdout.contains("\\u{1b}"),
+            "{args:?}: {}",
+            ended.stdout
+        );
+    }
+    fs::write(file, "\u{1b}[2J = 1\n").unwrap();
+    let said = sim(&["run", file]).failed(2);
+    assert!(!said.contains('\u{1b}') && said.contains("\\u{1b}"), "{said}");
+}
+
 #[test]
 fn what_cannot_be_run_is_refused_with_the_field_and_the_way_out() {
     let folder = tempfile::tempdir().unwrap();

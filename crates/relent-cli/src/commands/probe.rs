@@ -9,7 +9,7 @@ use relent_probe::{Card, Client, Suite};
 use crate::{
     args::{ProbeArgs, ProbeCommand},
     exit::{Exit, Misuse},
-    output::{PageFile, plain_block, print, print_json},
+    output::{PageFile, plain, plain_block, print, print_json},
 };
 
 /// Carries it out: 1 where a check failed.
@@ -30,7 +30,7 @@ pub(crate) async fn run(args: ProbeArgs) -> anyhow::Result<Exit> {
         parallel: args.parallel,
     };
     let file = args.html.as_deref().map(PageFile::open).transpose()?;
-    eprintln!("relent: probing `{}`, for at most {}", client.line(), relent_core::Brief(suite.time));
+    eprintln!("relent: probing `{}`, for at most {}", plain(&client.line()), relent_core::Brief(suite.time));
     // Both arms are cancel safe: the suite kills its clients when it is dropped, and a signal is only waited for.
     let observed = tokio::select! {
         observed = suite.run(&client) => observed.map_err(|invalid| Misuse::new(invalid.to_string()))?,

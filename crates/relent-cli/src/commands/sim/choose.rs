@@ -8,7 +8,7 @@ use relent_sim::{
     scenario::{Standard, standard},
 };
 
-use crate::{exit::Misuse, nearest::nearest};
+use crate::{exit::Misuse, nearest::nearest, output::plain};
 
 /// A policy, and what it goes by.
 pub(super) struct Chosen {
@@ -28,7 +28,8 @@ impl Chosen {
         let text: PolicyText = toml::from_str(&text).map_err(|error| wrong(&error.to_string().trim_end()))?;
         let policy = text.over(Policy::live()).map_err(|invalid| wrong(&invalid))?;
         for warning in policy.validate().map_err(|invalid| wrong(&invalid))? {
-            eprintln!("relent: {}: {written}: {warning}", warning.severity().name());
+            let told = format!("relent: {}: {written}: {warning}", warning.severity().name());
+            eprintln!("{}", plain(&told));
         }
         Ok(Self { name: written.to_owned(), policy })
     }

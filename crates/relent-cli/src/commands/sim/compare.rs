@@ -14,7 +14,7 @@ use super::{
 use crate::{
     args::SimCompareArgs,
     exit::Exit,
-    output::{Table, numbers, print, print_json, words},
+    output::{Table, numbers, plain_block, print, print_json, words},
 };
 
 /// Carries it out.
@@ -33,7 +33,7 @@ pub(super) fn run(args: SimCompareArgs) -> anyhow::Result<Exit> {
         .collect();
     match args.json {
         true => print_json(&CompareView::new(&one.name, &other.name, args.seed, &pairs))?,
-        false => print(&described(&one.name, &other.name, args.seed, &pairs))?,
+        false => print(&plain_block(&described(&one.name, &other.name, args.seed, &pairs), 0))?,
     }
     Ok(Exit::Done)
 }

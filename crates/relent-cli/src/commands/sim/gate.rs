@@ -16,7 +16,7 @@ use super::{
 use crate::{
     args::SimGateArgs,
     exit::Exit,
-    output::{Table, print, print_json, words},
+    output::{Table, plain_block, print, print_json, words},
 };
 
 /// Carries it out.
@@ -31,7 +31,7 @@ pub(super) fn run(args: SimGateArgs) -> anyhow::Result<Exit> {
     let failed = failed(&tried);
     match args.json {
         true => print_json(&GateView::new(&chosen.name, args.seed, &tried, &failed))?,
-        false => print(&described(&chosen.name, args.seed, &tried, &failed))?,
+        false => print(&plain_block(&described(&chosen.name, args.seed, &tried, &failed), 0))?,
     }
     Ok(if failed.is_empty() { Exit::Done } else { Exit::Failed })
 }

@@ -6,11 +6,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 use relent_core::Timestamp;
 use relent_sim::Scenario;
 
+use crate::output::plain;
+
 /// A bar over the simulated time of one run.
 pub(super) fn of_time(scenario: &Scenario) -> ProgressBar {
     let bar = ProgressBar::new(scenario.duration.as_secs());
     bar.set_style(style("{prefix} {bar:30} {pos} of {len} s"));
-    bar.set_prefix(scenario.id.clone());
+    bar.set_prefix(plain(&scenario.id));
     bar
 }
 

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     args::SimRunArgs,
     exit::Exit,
-    output::{PageFile, Table, length, numbers, print, print_json, thousands, words},
+    output::{PageFile, Table, length, numbers, plain_block, print, print_json, thousands, words},
     wire::Seconds,
 };
 
@@ -43,7 +43,7 @@ pub(super) fn run(args: SimRunArgs) -> anyhow::Result<Exit> {
     match (args.json, args.csv) {
         (true, _) => print_json(&RunView::new(&scenario, &chosen.name, args.seed, &trial))?,
         (_, true) => print(&csv(&trial.report))?,
-        _ => print(&described(&scenario, &chosen.name, args.seed, &trial))?,
+        _ => print(&plain_block(&described(&scenario, &chosen.name, args.seed, &trial), 0))?,
     }
     Ok(Exit::Done)
 }
