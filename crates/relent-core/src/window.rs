@@ -116,3 +116,16 @@ impl WindowState {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_failed_or_was_slow_is_bad_and_nothing_else() {
+        for (grade, failed) in [(Grade::Success, false), (Grade::Answer, false), (Grade::Failure, true)] {
+            assert_eq!(Mark { grade, slow: false }.is_bad(), failed);
+            assert!(Mark { grade, slow: true }.is_bad());
+        }
+    }
+}

@@ -280,7 +280,10 @@ mod tests {
         assert_eq!(open.unsettled().standing(), Standing::Opening);
         assert_eq!(open.half_opened().unsettled().standing(), Standing::HalfOpening);
         assert_eq!(open.half_opened().unsettled().mode(), Mode::HalfOpen);
-        assert_eq!(open.unsettled().generation(), open.generation());
+        for phase in [open, open.half_opened()] {
+            let apart = |phase: Phase| (phase.generation(), phase.opens());
+            assert_eq!(apart(phase.unsettled()), apart(phase));
+        }
         assert!(!open.unsettled().lets_through() && !open.half_opened().unsettled().lets_through());
         for settled in [Phase::START, open.closed(), open.isolated(), open.observing()] {
             assert_eq!(settled.unsettled(), settled);

@@ -149,18 +149,17 @@ mod tests {
                 let done = Slot::done(Mark { grade, slow });
                 assert_eq!(done.place(), Place::Done(Found { failed, slow }));
                 assert_eq!(done.takeable_since(Timestamp::MAX), None);
+                assert_eq!(Slot::from_word(done.word()), done);
             }
         }
     }
 
     #[test]
     fn a_lease_ends_at_its_moment_and_is_short_by_no_more_than_a_microsecond_and_a_bit() {
-        for end in [2048, 30_000_000_000, 1_900_000_000_000_000_123] {
-            let Place::Lent(until) = Slot::lent(Timestamp::from_nanos(end), 77).place() else {
-                panic!("it is lent");
-            };
+        for (end, generation) in [(2048, 77), (30_000_000_000, 1_000_077), (1_900_000_000_000_000_123, 77)] {
+            let lent = Slot::lent(Timestamp::from_nanos(end), generation);
+            let Place::Lent(until) = lent.place() else { panic!("it is lent") };
             assert!(until.as_nanos() <= end && end - until.as_nanos() < 1024);
-            let lent = Slot::lent(Timestamp::from_nanos(end), 77);
             assert!(lent.takeable_since(Timestamp::from_nanos(end)).is_some());
             assert!(lent.takeable_since(Timestamp::from_nanos(end - 1024)).is_none());
         }
