@@ -196,7 +196,27 @@ mod tests {
 
     #[test]
     fn leases_of_neighbouring_generations_differ_at_the_same_moment() {
-        let at = Timestamp::from_secs(1);
-        assert_ne!(Slot::lent(at, 4), Slot::lent(at, 6));
+        for at in [Timestamp::ZERO, Timestamp::from_secs(1), Timestamp::MAX] {
+            assert_ne!(Slot::lent(at, 4), Slot::lent(at, 6));
+            assert_ne!(Slot::lent(at, 4), Slot::lent(at, 8));
+        }
+    }
+
+    #[test]
+    fn a_tally_counts_what_ended_and_knows_the_first_lease_that_runs_out() {
+        let done = |grade, slow| Slot::done(Mark { grade, slow });
+        let lent = |secs| Slot::lent(Timestamp::from_secs(secs), 2);
+        let slots = [
+            done(Grade::Failure, true),
+            done(Grade::Answer, true),
+            done(Grade::Success, false),
+            lent(3),
+            lent(2),
+            lent(4),
+            Slot::FREE,
+        ];
+        let Place::Lent(first) = lent(2).place() else { panic!("it is lent") };
+        let expected = Tally { done: 3, failed: 1, slow: 2, next_end: Some(first) };
+        assert_eq!(Tally::of(slots.into_iter()), expected);
     }
 }

@@ -163,6 +163,9 @@ mod tests {
             (Verdict::Neutral(Neutral::OwnFault), quick, None),
         ] {
             assert_eq!(policy().mark(verdict, took), counted, "{verdict:?}");
+            let began = Timestamp::from_secs(7);
+            let between = policy().mark_between(verdict, began, began.after(took));
+            assert_eq!(between, counted, "{verdict:?}");
         }
         let no_rule = BreakerPolicy { slow_calls: None, ..policy() };
         assert_eq!(no_rule.mark(Verdict::Success, Duration::MAX), mark(Grade::Success, false));
@@ -228,6 +231,12 @@ mod tests {
             });
             assert!(low >= least && low < least.mul_f64(1.01), "{low:?}");
             assert!(high <= least.mul_f64(1.25) && high > least.mul_f64(1.24), "{high:?}");
+        }
+        let again = Phase::START.opened().closed().opened();
+        for seed in [0, 9, u64::MAX] {
+            let [first, second] =
+                [Phase::START.opened(), again].map(|phase| policy.break_length(phase, seed));
+            assert_ne!(first, second, "another break of the same breaker is another draw");
         }
         let exact = BreakerPolicy { break_jitter_milli: 0, ..policy };
         assert_eq!(exact.break_length(Phase::START.opened(), 9), Duration::from_secs(2));
