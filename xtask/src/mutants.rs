@@ -37,6 +37,8 @@ pub(crate) fn run(names: &[&str]) -> Result<(), String> {
 struct Part {
     name: &'static str,
     package: &'static str,
+    /// Whether unit tests are about them. Those of the live controls are integration tests but for a few.
+    unit_tests: bool,
     /// Below the package's `src`, as cargo-mutants' globs.
     files: &'static [&'static str],
     /// The integration tests that are about them. (All that there are would link for minutes.)
@@ -47,37 +49,49 @@ const PARTS: [Part; 7] = [
     Part {
         name: "retry",
         package: "relent-core",
+        unit_tests: true,
         files: &["retry.rs"],
         tests: &["cases", "defaults", "golden", "laws", "presets", "validate"],
     },
     Part {
         name: "budget",
         package: "relent-core",
+        unit_tests: true,
         files: &["budget.rs", "budget/**/*.rs"],
         tests: &["laws_budget", "laws_loan", "model_budget", "presets", "validate_controls"],
     },
     Part {
         name: "breaker",
         package: "relent-core",
+        unit_tests: true,
         files: &["breaker.rs", "breaker/*.rs", "window.rs", "window/*.rs"],
         tests: &["model_breaker", "presets_meet_an_outage", "validate_controls"],
     },
-    Part { name: "settlement", package: "relent-core", files: &["settlement.rs"], tests: &[] },
+    Part {
+        name: "settlement",
+        package: "relent-core",
+        unit_tests: true,
+        files: &["settlement.rs"],
+        tests: &[],
+    },
     Part {
         name: "live-budget",
         package: "relent",
+        unit_tests: false,
         files: &["control/budget.rs", "control/budget/*.rs"],
         tests: &["budget_cases", "budget_is_the_twin_of_the_core", "budget_threads"],
     },
     Part {
         name: "live-breaker",
         package: "relent",
+        unit_tests: false,
         files: &["control/breaker.rs", "control/breaker/*.rs", "control/window.rs", "control/window/*.rs"],
         tests: &["breaker_agrees_with_its_twin", "breaker_beats_its_peers", "breaker_cases"],
     },
     Part {
         name: "live-limits",
         package: "relent",
+        unit_tests: false,
         files: &[
             "control/concurrency.rs",
             "control/concurrency/*.rs",
@@ -89,10 +103,17 @@ const PARTS: [Part; 7] = [
 ];
 
 impl Part {
-    /// Plants every fault twice: before the unit tests, which are quick, and what they miss before the others.
+    /// Plants every fault twice, where there are unit tests: before these, which are quick, and what they miss before
+    /// the others.
     fn plant(&self, tool: &Path) -> Result<Found, String> {
         let folder = target_folder()?.join("mutants").join(self.name);
         fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        let tests: Vec<String> = self.tests.iter().map(|test| format!("--cargo-arg=--test={test}")).collect();
+        if !self.unit_tests {
+            eprintln!("planting faults in {} (a copy is built first)", self.name);
+            self.mutate(tool, &folder, &LIVE_TESTS, &tests)?;
+            return Found::read(&folder);
+        }
         eprintln!("planting faults in {} before its unit tests (a copy is built first)", self.name);
         self.mutate(tool, &folder, &UNIT_TESTS, &["--cargo-arg=--lib".to_string()])?;
         let found = Found::read(&folder)?;
@@ -100,9 +121,7 @@ impl Part {
             return Ok(found);
         }
         eprintln!("planting what was missed in {} before its integration tests", self.name);
-        let tests = self.tests.iter().map(|test| format!("--cargo-arg=--test={test}"));
-        let args: Vec<String> = ["--iterate".to_string()].into_iter().chain(tests).collect();
-        self.mutate(tool, &folder, &INTEGRATION_TESTS, &args)?;
+        self.mutate(tool, &folder, &INTEGRATION_TESTS, &[vec!["--iterate".to_string()], tests].concat())?;
         let second = Found::read(&folder)?;
         Ok(Found {
             caught: found.caught + second.caught,
@@ -146,6 +165,8 @@ struct Pace {
 const UNIT_TESTS: Pace = Pace { optimised: "0", timeout_seconds: "30" };
 /// A little optimised, for these draw a lot of cases.
 const INTEGRATION_TESTS: Pace = Pace { optimised: "1", timeout_seconds: "240" };
+/// Most of their time is the compiler's.
+const LIVE_TESTS: Pace = Pace { optimised: "0", timeout_seconds: "120" };
 
 /// What became of the faults.
 struct Found {
@@ -269,7 +290,7 @@ mod tests {
 
     #[test]
     fn every_part_names_files_and_tests_that_are_there() {
-        for Part { name, package, files, tests } in &PARTS {
+        for Part { name, package, files, tests, .. } in &PARTS {
             let package = root().join("crates").join(package);
             for file in files.iter().map(|file| file.split_once('*').map_or(*file, |(folder, _)| folder)) {
                 assert!(package.join("src").join(file).exists(), "{name}: {file}");
