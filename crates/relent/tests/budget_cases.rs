@@ -210,6 +210,18 @@ fn a_refusal_says_who_refused_and_advises_a_wait_and_first_sends_go_on() {
 }
 
 #[test]
+fn a_retry_that_left_the_window_is_not_taken_back_from_what_stands_in_its_place() {
+    let ten_at_once = RatioPolicy { share_milli: 0, floor_per_second: 1, ..RatioPolicy::FINAGLE };
+    let budget = budget(BudgetPolicy::Ratio(ten_at_once));
+    let late = budget.try_retry(Cause::Error, Timestamp::from_secs(5)).expect("room for ten");
+    assert_eq!(granted(&budget, 20, Timestamp::from_secs(15)), 10);
+    let then = Timestamp::from_secs(16);
+    assert_eq!(granted(&budget, 1, then), 0);
+    drop(late);
+    assert_eq!(granted(&budget, 1, then), 0, "what left the window gives no room");
+}
+
+#[test]
 fn an_impossible_budget_is_refused_when_it_is_put_in_force() {
     let never = BudgetPolicy::Grpc(GrpcPolicy { max_milli: 2_000, ratio_milli: 100 });
     assert_eq!(Budget::new(&never).expect_err("never lets a retry through").field, "budget.max_tokens");
