@@ -210,6 +210,20 @@ fn a_refusal_says_who_refused_and_advises_a_wait_and_first_sends_go_on() {
 }
 
 #[test]
+fn a_call_is_remembered_for_a_window_and_not_a_slice_longer() {
+    for (millis, expected) in [(9_999, 1), (10_000, 0)] {
+        let policy = RatioPolicy { share_milli: 1_000, floor_per_second: 0, ..RatioPolicy::FINAGLE };
+        let budget = budget(BudgetPolicy::Ratio(policy));
+        drop(budget.on_call(NOW));
+        assert_eq!(
+            granted(&budget, 2, NOW.after(Duration::from_millis(millis))),
+            expected,
+            "after {millis} ms"
+        );
+    }
+}
+
+#[test]
 fn a_retry_that_left_the_window_is_not_taken_back_from_what_stands_in_its_place() {
     let ten_at_once = RatioPolicy { share_milli: 0, floor_per_second: 1, ..RatioPolicy::FINAGLE };
     let budget = budget(BudgetPolicy::Ratio(ten_at_once));
