@@ -26,21 +26,14 @@ impl LoanCells {
         Self { tokens: AtomicU32::new(policy.start_milli), calls: [AtomicU64::new(0), AtomicU64::new(0)] }
     }
 
+    /// It adds first and looks then: whoever looks first asks other processors for the word twice, to read it and to
+    /// write it. The slot before last that is one too many for a moment is read by nobody but a clock that lags behind.
     #[inline]
     pub(super) fn on_call(&self, now: Timestamp) {
         let word = &self.calls[traffic::place(now)];
-        let mut seen = word.load(Relaxed);
-        loop {
-            match traffic::count(seen, now) {
-                Counted::SameSlot => {
-                    word.fetch_add(1, Relaxed);
-                    return;
-                }
-                Counted::NewSlot(new) => match word.compare_exchange_weak(seen, new, Relaxed, Relaxed) {
-                    Ok(_) => return,
-                    Err(other) => seen = other,
-                },
-            }
+        let before = word.fetch_add(1, Relaxed);
+        if let Counted::NewSlot(_) = traffic::count(before, now) {
+            turn(word, before + 1, now);
         }
     }
 
@@ -72,5 +65,23 @@ impl LoanCells {
     fn cap(&self, policy: &LoanPolicy, now: Timestamp) -> u32 {
         let [even, odd] = &self.calls;
         policy.cap(traffic::calls_milli([even.load(Relaxed), odd.load(Relaxed)], now))
+    }
+}
+
+/// A slot begins with this call, which was added to what stood in its place.
+#[cold]
+fn turn(word: &AtomicU64, mut seen: u64, now: Timestamp) {
+    loop {
+        match traffic::count(seen, now) {
+            Counted::NewSlot(new) => match word.compare_exchange_weak(seen, new, Relaxed, Relaxed) {
+                Ok(_) => return,
+                Err(other) => seen = other,
+            },
+            // Another call has begun it, and left this one behind.
+            Counted::SameSlot => {
+                word.fetch_add(1, Relaxed);
+                return;
+            }
+        }
     }
 }
