@@ -17,36 +17,56 @@ use std::{
 };
 
 use crate::{
-    rounds::{Figures, ROUNDS, Together, allocations, calls_of_a_round, per_call},
+    rounds::{Figures, Together, allocations, calls_of_a_round, per_call},
     work::Work,
 };
 
 pub(crate) fn measure(rows: &[&'static Work]) -> Vec<Figures> {
     let pair = Pair::new();
-    let alone: Vec<u32> =
-        rows.iter().map(|work| calls_of_a_round(|calls| pair.one(work, calls).length())).collect();
-    let both: Vec<u32> =
-        rows.iter().map(|work| calls_of_a_round(|calls| pair.both(work, calls).length())).collect();
-    let mut best = vec![f64::INFINITY; rows.len()];
-    let mut together = vec![Vec::new(); rows.len()];
-    for _ in 0..ROUNDS {
-        for (place, work) in rows.iter().enumerate() {
-            let calls = alone[place];
-            best[place] = best[place].min(per_call(pair.one(work, calls).length(), calls));
-            let calls = both[place];
-            let round = pair.both(work, calls);
-            if round.is_undisturbed() {
-                together[place].push(per_call(round.length(), 2 * calls));
-            }
+    let mut rows: Vec<Row> = rows.iter().map(|work| Row::new(&pair, work)).collect();
+    for round in 0..MOST_ROUNDS {
+        if round >= ROUNDS && rows.iter().all(|row| row.together.len() >= ENOUGH) {
+            break;
+        }
+        rows.iter_mut().for_each(|row| row.round(&pair));
+    }
+    rows.into_iter().map(Row::figures).collect()
+}
+
+/// One row on its way.
+struct Row {
+    work: &'static Work,
+    /// How many calls a round is, by one thread, and by each of two.
+    alone: u32,
+    both: u32,
+    /// Nanoseconds for a call: the best round of one thread, and all undisturbed ones of two.
+    best: f64,
+    together: Vec<f64>,
+}
+
+impl Row {
+    fn new(pair: &Pair, work: &'static Work) -> Self {
+        let alone = calls_of_a_round(ROUND, |calls| pair.one(work, calls).length());
+        let both = calls_of_a_round(ROUND, |calls| pair.both(work, calls).length());
+        Self { work, alone, both, best: f64::INFINITY, together: Vec::new() }
+    }
+
+    fn round(&mut self, pair: &Pair) {
+        let alone = pair.one(self.work, self.alone).length();
+        self.best = self.best.min(per_call(alone, self.alone));
+        let both = pair.both(self.work, self.both);
+        if both.is_undisturbed() {
+            self.together.push(per_call(both.length(), 2 * self.both));
         }
     }
-    let figures = |(place, mut rounds): (usize, Vec<f64>)| {
-        rounds.sort_by(f64::total_cmp);
-        let ns = rounds.get(rounds.len() / 2).copied().unwrap_or(f64::NAN);
-        let together = Some(Together { ns, undisturbed: rounds.len() });
-        Figures { ns: best[place], allocations: allocations(rows[place], alone[place]), together }
-    };
-    together.into_iter().enumerate().map(figures).collect()
+
+    fn figures(mut self) -> Figures {
+        self.together.sort_by(f64::total_cmp);
+        let undisturbed = self.together.len();
+        let ns = self.together.get(undisturbed / 2).copied().unwrap_or(f64::NAN);
+        let together = Some(Together { ns, undisturbed });
+        Figures { ns: self.best, allocations: allocations(self.work, self.alone), together }
+    }
 }
 
 /// Two threads that live through all rounds, as those of a runtime do.
@@ -150,3 +170,10 @@ fn waited() -> Duration {
     let nanoseconds = stat.split_whitespace().nth(1).and_then(|word| word.parse().ok()).unwrap_or(0);
     Duration::from_nanos(nanoseconds)
 }
+
+/// Short, so that even on a busy machine two threads get through some of them together.
+const ROUND: Duration = Duration::from_micros(200);
+const ROUNDS: usize = 200;
+/// A busy machine is given more rounds, until so many were undisturbed or it had so many.
+const ENOUGH: usize = 40;
+const MOST_ROUNDS: usize = 1_500;

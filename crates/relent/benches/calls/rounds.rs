@@ -25,7 +25,8 @@ pub(crate) struct Together {
 }
 
 pub(crate) fn measure(rows: &[&'static Work]) -> Vec<Figures> {
-    let calls: Vec<u32> = rows.iter().map(|work| calls_of_a_round(|calls| took(work, calls))).collect();
+    let calls: Vec<u32> =
+        rows.iter().map(|work| calls_of_a_round(ROUND, |calls| took(work, calls))).collect();
     let mut best = vec![f64::INFINITY; rows.len()];
     for _ in 0..ROUNDS {
         for (place, work) in rows.iter().enumerate() {
@@ -44,15 +45,15 @@ pub(crate) fn allocations(work: &Work, calls: u32) -> f64 {
     f64::from(counted(|| work(calls)).1) / f64::from(calls)
 }
 
-/// How many calls make up a round, given how long so many take.
-pub(crate) fn calls_of_a_round(mut took: impl FnMut(u32) -> Duration) -> u32 {
+/// How many calls make up a round of at least that length, given how long so many take.
+pub(crate) fn calls_of_a_round(round: Duration, mut took: impl FnMut(u32) -> Duration) -> u32 {
     let mut calls = 1;
     loop {
         let lasted = took(calls);
-        if lasted >= ROUND {
+        if lasted >= round {
             return calls;
         }
-        calls = if lasted < ROUND / 4 { calls * 4 } else { calls * 2 };
+        calls = if lasted < round / 4 { calls * 4 } else { calls * 2 };
     }
 }
 
@@ -67,4 +68,4 @@ fn took(work: &Work, calls: u32) -> Duration {
 }
 
 const ROUND: Duration = Duration::from_micros(500);
-pub(crate) const ROUNDS: usize = 200;
+const ROUNDS: usize = 200;
