@@ -340,6 +340,8 @@ fn what_cannot_be_read_says_where_and_why() {
         ("\u{feff} \n", Some(Format::Grpc), "it is empty"),
         ("[retry]\nmax_attempts = nan\n", None, "retry.max_attempts is not a number"),
         ("a = [1, -inf]\n", None, "a[1] is not a number"),
+        ("{ \"A\": [{ \"Retry\": 1, \"Retry\": 2 }] }", None, "A:0:Retry is there twice"),
+        ("a: 1\na: 2\n", None, "duplicate"),
         ("[retry]\nmax_attempts = 3\njitter = full\n", None, "not TOML"),
         ("[policies.a.retry]\nmax_attempts = 3\njitter = full\n", None, "not TOML"),
         ("{ \"a\": 1 }", None, "no retry that is known stands in it"),

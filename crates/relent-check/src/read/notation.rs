@@ -1,5 +1,8 @@
 //! From text to a tree: TOML, JSON with comments, YAML, Java's properties, and the files of the AWS SDKs.
 
+use std::collections::BTreeSet;
+
+use jsonc_parser::{CollectOptions, ast};
 use serde_json::{Map, Value};
 
 use crate::{read::Key, subject::Format};
@@ -44,12 +47,36 @@ pub(super) fn parse(text: &str, notation: Notation) -> Result<Value, String> {
                 None => serde_json::to_value(table).map_err(|error| error.to_string()),
             }
         }
-        Notation::Json => {
-            jsonc_parser::parse_to_serde_value(text, &AS_DOTNET).map_err(|error| error.to_string())
-        }
+        Notation::Json => json(text),
         Notation::Yaml => yaml(text),
         Notation::Properties => super::properties::parse(text),
         Notation::Ini => ini(text),
+    }
+}
+
+/// A key that is there twice is refused, as .NET and TOML refuse it: which of the two counts is anybody's guess.
+fn json(text: &str) -> Result<Value, String> {
+    let parsed = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &AS_DOTNET);
+    let twice = parsed.map_err(|error| error.to_string())?.value.as_ref().and_then(|value| twice("", value));
+    match twice {
+        Some(path) => Err(format!("{path} is there twice")),
+        None => jsonc_parser::parse_to_serde_value(text, &AS_DOTNET).map_err(|error| error.to_string()),
+    }
+}
+
+/// The path of a key that is there twice.
+fn twice(path: &str, value: &ast::Value<'_>) -> Option<String> {
+    let mut names = BTreeSet::new();
+    match value {
+        ast::Value::Object(object) => object.properties.iter().find_map(|property| {
+            let before = if path.is_empty() { String::new() } else { format!("{path}:") };
+            let path = format!("{before}{}", property.name.as_str());
+            if names.insert(property.name.as_str()) { twice(&path, &property.value) } else { Some(path) }
+        }),
+        ast::Value::Array(list) => (0..)
+            .zip(&list.elements)
+            .find_map(|(index, element): (usize, _)| twice(&format!("{path}:{index}"), element)),
+        _ => None,
     }
 }
 
