@@ -13,12 +13,13 @@ pub(crate) fn run(args: &[&str]) -> Result<(), String> {
         ["calls", flags @ ..] => return calls::run(flags),
         ["accept"] => ("relent-tests", "accept"),
         ["deliver"] => ("relent-tests", "deliver"),
+        ["http"] => ("relent-reqwest", "http"),
         ["ledger"] => ("relent-ledger-sqlite", "accept"),
         ["sim"] => ("relent-sim", "sim"),
         [control @ ("breaker" | "budget" | "limits" | "pipeline")] => ("relent", *control),
         _ => {
             return Err(
-                "name a bench: accept, deliver, ledger, breaker, budget, calls, limits, pipeline or sim"
+                "name a bench: accept, deliver, http, ledger, breaker, budget, calls, limits, pipeline or sim"
                     .into(),
             );
         }

@@ -95,6 +95,7 @@ cargo xtask COMMAND
                    `pipeline`: what all of them cost it, beside a pipeline by hand; `calls`: whole calls, refusals, each
                    policy alone and two threads, beside every peer, with instructions where valgrind is installed and
                    what comes of each bar (`calls --strict` fails where one is not met);
+                   `http`: what a request costs beside the bare clients of hyper-util and reqwest;
                    `sim`: simulated attempts a second, beside a bare event loop
   fuzz [SECONDS [TARGET]]
                    every parser of a header, each for that long (10); needs a C++ compiler

@@ -72,7 +72,7 @@ where
         let clone = self.inner.clone();
         let service = mem::replace(&mut self.inner, clone);
         let policy = self.pipeline.policy();
-        let route = RequestRoute::of(&request);
+        let route = RequestRoute::of(&request, !policy.classify.routes.is_empty());
         let said = request.extensions().get::<CallTerms>().copied().unwrap_or_default();
         let calls = Calls::through(self.pipeline.clone());
         let calls = self.wire.terms(calls, policy, route.route(), &route.method, request.headers_mut(), said);
@@ -107,8 +107,10 @@ pub(crate) struct RequestRoute {
 }
 
 impl RequestRoute {
-    fn of<B>(request: &Request<B>) -> Self {
-        Self { method: request.method().clone(), path: request.uri().path_and_query().cloned() }
+    /// The path is kept only where somebody will look at it.
+    fn of<B>(request: &Request<B>, needs_path: bool) -> Self {
+        let path = request.uri().path_and_query().filter(|_| needs_path).cloned();
+        Self { method: request.method().clone(), path }
     }
 }
 
