@@ -41,6 +41,27 @@
 //! can say otherwise (a 404 right after a write, a 409 while the first attempt runs, a `POST` that only searches,
 //! a `GET` too dear to repeat), and so can the caller of one request, by [`CallTerms`].
 //!
+//! ```
+//! use relent::{Answer, Policy, RouteRule, Rules};
+//!
+//! let not_now = |method: &str, path, status| RouteRule {
+//!     method: Some(method.into()),
+//!     rules: Rules { statuses: vec![(status, status, Answer::NotNow)], ..Rules::default() },
+//!     ..RouteRule::on(path)
+//! };
+//! let mut policy = Policy::live();
+//! policy.classify.routes = vec![
+//!     // The token has expired, and the service beneath the layer fetches another for the next attempt.
+//!     not_now("GET", "/account/*", 401),
+//!     // Written a moment ago, and perhaps not seen by every replica yet.
+//!     not_now("GET", "/orders/*", 404),
+//!     // The first attempt under this key is still at work.
+//!     not_now("POST", "/payments", 409),
+//! ];
+//! policy.validate()?;
+//! # Ok::<_, relent::Invalid>(())
+//! ```
+//!
 //! When retries end on a response, the caller gets that response; [`report`] tells why they ended and how many
 //! attempts there were. An [`Error`] has the client's last error, and the same report.
 //!
