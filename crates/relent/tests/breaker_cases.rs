@@ -235,3 +235,9 @@ fn breaks_grow_while_probes_fail_and_start_over_once_it_has_closed() {
     let until = fails.record(FAILURE, QUICK, now).transition().and_then(|change| change.until);
     assert_eq!(until, Some(now.after(second)));
 }
+
+#[test]
+fn it_shows_its_policy_and_how_it_stands() {
+    let shown = format!("{:?}", opened(&touchy(), secs(0)));
+    assert!(shown.contains("min_calls: 1") && shown.contains("mode: Open"), "{shown}");
+}

@@ -390,6 +390,17 @@ impl Pair<'_> {
     }
 }
 
+#[test]
+fn it_shows_how_it_stands() {
+    let limit = limit(1, 5);
+    let _held = limit.try_acquire().unwrap();
+    let mut waiter = limit.acquire();
+    assert!(poll(&mut waiter).is_pending());
+    let shown = format!("{limit:?}");
+    assert!(shown.contains("limit: 1, in_flight: 1, is_awaited: true"), "{shown}");
+    assert!(format!("{waiter:?}").contains("wait: "), "{waiter:?}");
+}
+
 proptest! {
     #[test]
     fn the_limit_is_its_naive_twin(most in 1u32..5, bound in 0u32..5, acts in acts()) {

@@ -226,6 +226,14 @@ impl Twin {
     }
 }
 
+#[test]
+fn it_shows_how_it_stands() {
+    let rate = empty_at_zero();
+    assert!(format!("{rate:?}").contains("gate: \"rate\""), "{rate:?}");
+    let reservation = rate.reserve(AT(0), AT(9)).unwrap();
+    assert!(format!("{reservation:?}").contains("booking: "), "{reservation:?}");
+}
+
 proptest! {
     #[test]
     fn the_line_is_its_naive_twin(interval in 1u64..2_000, burst in 1u32..5, acts in acts()) {
