@@ -98,7 +98,13 @@ const PARTS: [Part; 7] = [
             "control/rate.rs",
             "control/rate/*.rs",
         ],
-        tests: &["gates_cases", "limit_concurrency", "limit_rate"],
+        tests: &[
+            "blocking_calls",
+            "gates_cases",
+            "limit_concurrency",
+            "limit_rate",
+            "neighbours_of_controls",
+        ],
     },
 ];
 
