@@ -137,6 +137,7 @@ mod tests {
         assert_eq!(state.counts(Timestamp::from_secs(25)).calls, 1);
         assert!(state.add(FAILED, Timestamp::from_secs(24)));
         assert_eq!(state.counts(Timestamp::from_secs(25)).calls, 2, "a little late still counts");
+        assert_eq!(state.counts(Timestamp::from_secs(24)).calls, 2, "also for a clock that is behind");
     }
 
     #[test]
