@@ -24,10 +24,9 @@ use crate::{
 pub(crate) fn measure(rows: &[&'static Work]) -> Vec<Figures> {
     let pair = Pair::new();
     let mut rows: Vec<Row> = rows.iter().map(|work| Row::new(&pair, work)).collect();
-    for round in 0..MOST_ROUNDS {
-        if round >= ROUNDS && rows.iter().all(|row| row.together.len() >= ENOUGH) {
-            break;
-        }
+    let began = Instant::now();
+    let is_enough = |rows: &[Row]| rows.iter().all(|row| row.together.len() >= ENOUGH);
+    while began.elapsed() < LONGEST && !(began.elapsed() > SHORTEST && is_enough(&rows)) {
         rows.iter_mut().for_each(|row| row.round(&pair));
     }
     rows.into_iter().map(Row::figures).collect()
@@ -173,7 +172,7 @@ fn waited() -> Duration {
 
 /// Short, so that even on a busy machine two threads get through some of them together.
 const ROUND: Duration = Duration::from_micros(200);
-const ROUNDS: usize = 200;
-/// A busy machine is given more rounds, until so many were undisturbed or it had so many.
+/// A busy machine is given longer, until so many rounds of every row were undisturbed.
 const ENOUGH: usize = 40;
-const MOST_ROUNDS: usize = 1_500;
+const SHORTEST: Duration = Duration::from_secs(5);
+const LONGEST: Duration = Duration::from_secs(60);
