@@ -269,6 +269,7 @@ fn a_route_of_istio_is_retried_twice_where_nothing_is_said() {
     let found = check(&bare, &World::default()).findings;
     let Some(Mend::Set(edit)) = found.first().map(|finding| &finding.mend) else { panic!("{found:?}") };
     assert_eq!((found[0].name, edit.line.as_str()), ("no_deadline", "spec.http[0].timeout: \"30s\""));
+    assert!(!found[0].why.contains("business_deadline"), "{}", found[0].why);
 
     let none = one(&service("    retries: { attempts: 0 }\n"));
     assert_eq!(none.policy.retry.max_attempts, Some(1), "none is none");

@@ -197,7 +197,10 @@ fn layers(subject: &Subject, world: &World) -> Answer {
             let all = thousandths(through_milli(u64::from(one) * 1000, layers));
             (Verdict::Told, format!("{layers}: without budgets {all} calls at the bottom for one at the top"))
         }
-        (Some(layers), None) => (Verdict::Told, format!("{layers}, each without a limit of attempts")),
+        (Some(layers), None) if subject.knows(Part::Attempts) => {
+            (Verdict::Told, format!("{layers}, each without a limit of attempts"))
+        }
+        (Some(layers), None) => (Verdict::Told, format!("{layers}; how often each tries is not told")),
     };
     Answer { question, verdict, says, from: Vec::new() }
 }

@@ -62,7 +62,14 @@ fn warnings(subject: &Subject) -> Vec<Warning> {
 
 fn fault(subject: &Subject, doubt: Doubt, warning: Warning) -> Option<Fault> {
     let Row { part, field, mends, advice } = row(subject, doubt, &warning.field);
-    let why = if field.is_empty() { warning.to_string() } else { warning.reason };
+    let why = match doubt {
+        // The policy's own sentence speaks of settings that only relent has.
+        Doubt::NoDeadline if subject.format != Format::Relent => {
+            "nothing bounds the whole call: a dependency that does not answer holds its callers as long as it likes".into()
+        }
+        _ if field.is_empty() => warning.to_string(),
+        _ => warning.reason,
+    };
     subject.knows(part).then(|| Fault { name: doubt.name(), part, field, why, mends, advice })
 }
 
