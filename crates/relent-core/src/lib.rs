@@ -62,7 +62,7 @@ pub use history::{History, Idempotency, Nesting, Unreadable};
 pub use jitter::Jitter;
 #[cfg(feature = "serde")]
 pub use policy::PolicyText;
-pub use policy::{Attempts, Doubt, Gates, Hints, Invalid, Policy, Severity, Warning};
+pub use policy::{Attempts, Doubt, Gates, Hints, Invalid, Pace, Policy, Severity, Warning};
 pub use preset::Preset;
 pub use rate::RatePolicy;
 pub use retry::{Over, RetryPolicy, ServerWait, ServerWaitMode};

@@ -7,6 +7,7 @@
 
 mod doubt;
 mod fit;
+mod pace;
 #[cfg(feature = "serde")]
 mod text;
 mod validate;
@@ -17,6 +18,7 @@ use core::time::Duration;
 
 pub use doubt::{Doubt, Severity};
 pub use fit::{Attempts, Hints};
+pub use pace::Pace;
 #[cfg(feature = "serde")]
 pub use text::PolicyText;
 pub(crate) use validate::curve as valid_curve;
@@ -28,7 +30,6 @@ use crate::{
     budget::BudgetPolicy,
     classify::{Classification, Table},
     concurrency::ConcurrencyPolicy,
-    deadline::Deadlines,
     exhausted::OnExhausted,
     history::{History, Idempotency},
     jitter::Jitter,
@@ -154,18 +155,13 @@ impl Policy {
         upstream: Option<Timestamp>,
         business: Option<Timestamp>,
     ) -> History {
-        let deadlines = Deadlines {
-            total: self.total_timeout.map(|length| now.after(length)),
-            upstream,
-            business: business.or_else(|| self.business_deadline.map(|length| now.after(length))),
-        };
-        History::new(seed, now, self.repeat, deadlines)
+        History::new(seed, now, self.repeat, self.pace().deadlines(now, upstream, business))
     }
 
     /// The instant at which an attempt that begins at `now` must be given up.
     #[inline]
     pub fn give_up_at(&self, history: &History, now: Timestamp) -> Timestamp {
-        self.retry.give_up_at(history, self.attempt_timeout, now)
+        self.pace().give_up_at(history, now)
     }
 }
 
@@ -184,6 +180,7 @@ const LONGEST_WAIT: Duration = DAY;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::deadline::Deadlines;
 
     #[test]
     fn a_call_begins_with_the_policys_deadlines_and_those_it_was_given() {

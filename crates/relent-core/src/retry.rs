@@ -136,14 +136,6 @@ impl RetryPolicy {
         }
     }
 
-    /// The instant at which an attempt that begins at `now` must be given up: its own time-out, or the earliest
-    /// deadline less the reserve if that comes first.
-    #[inline]
-    pub fn give_up_at(&self, history: &History, attempt_timeout: Duration, now: Timestamp) -> Timestamp {
-        let own = now.after(attempt_timeout);
-        history.deadlines.earliest().map_or(own, |(deadline, _)| own.min(deadline.before(self.reserve)))
-    }
-
     /// The shortest and the longest that our own wait after the `n`-th failure can be, if the one before it was
     /// `last`; of waits that lean on one another, those of the sequence that takes longest as a whole.
     pub(crate) fn own_range(&self, n: u32, last: Duration, cause: Cause) -> (Duration, Duration) {
@@ -341,18 +333,5 @@ mod tests {
         assert_eq!(conclude(&retry, Cause::Error, None).length, ms(200));
         retry.throttled_backoff = None;
         assert_eq!(conclude(&retry, Cause::Throttled, None).length, ms(200));
-    }
-
-    #[test]
-    fn an_attempt_is_given_up_at_its_time_out_or_the_earliest_deadline_less_the_reserve() {
-        let mut policy = Policy::live();
-        policy.retry.reserve = ms(500);
-        let history = policy.begin(7, Timestamp::ZERO, None, None);
-        let give_up = |millis| policy.give_up_at(&history, Timestamp::from_millis(millis));
-        assert_eq!(give_up(0), Timestamp::from_millis(2000));
-        assert_eq!(give_up(2500), Timestamp::from_millis(4500));
-        assert_eq!(give_up(3000), Timestamp::from_millis(4500));
-        let upstream = policy.begin(7, Timestamp::ZERO, Some(Timestamp::from_millis(1200)), None);
-        assert_eq!(policy.give_up_at(&upstream, Timestamp::ZERO), Timestamp::from_millis(700));
     }
 }

@@ -46,15 +46,25 @@ impl Timestamp {
     /// The instant `length` later, at most [`Timestamp::MAX`].
     #[must_use]
     #[inline]
-    pub fn after(self, length: Duration) -> Self {
-        Self(self.0.saturating_add(saturating_nanos(length)))
+    pub const fn after(self, length: Duration) -> Self {
+        self.after_nanos(saturating_nanos(length))
     }
 
     /// The instant `length` earlier, at least [`Timestamp::ZERO`].
     #[must_use]
     #[inline]
-    pub fn before(self, length: Duration) -> Self {
-        Self(self.0.saturating_sub(saturating_nanos(length)))
+    pub const fn before(self, length: Duration) -> Self {
+        self.before_nanos(saturating_nanos(length))
+    }
+
+    #[inline]
+    pub(crate) const fn after_nanos(self, nanos: u64) -> Self {
+        Self(self.0.saturating_add(nanos))
+    }
+
+    #[inline]
+    pub(crate) const fn before_nanos(self, nanos: u64) -> Self {
+        Self(self.0.saturating_sub(nanos))
     }
 
     /// How long after `earlier` this is; zero if it is not after it.
@@ -65,10 +75,18 @@ impl Timestamp {
 }
 
 /// A duration in nanoseconds; what does not fit (over 584 years) is the largest that does.
+///
+/// Every call converts several, and for five centuries there is nothing to saturate.
 #[inline]
 pub(crate) const fn saturating_nanos(length: Duration) -> u64 {
-    length.as_secs().saturating_mul(1_000_000_000).saturating_add(length.subsec_nanos() as u64)
+    match length.as_secs() {
+        secs if secs < 1 << 34 => secs * NANOS + length.subsec_nanos() as u64,
+        secs => secs.saturating_mul(NANOS).saturating_add(length.subsec_nanos() as u64),
+    }
 }
+
+/// Nanoseconds in a second.
+const NANOS: u64 = 1_000_000_000;
 
 #[cfg(test)]
 mod tests {
@@ -78,6 +96,11 @@ mod tests {
     fn time_saturates_at_both_ends() {
         assert_eq!(Timestamp::MAX.after(Duration::from_secs(1)), Timestamp::MAX);
         assert_eq!(Timestamp::ZERO.after(Duration::MAX), Timestamp::MAX);
+        let most = Duration::from_nanos(u64::MAX);
+        for length in [Duration::new((1 << 34) - 1, 999_999_999), Duration::new(1 << 34, 7), most] {
+            assert_eq!(u128::from(saturating_nanos(length)), length.as_nanos());
+        }
+        assert_eq!(saturating_nanos(most + Duration::from_nanos(1)), u64::MAX);
         assert_eq!(Timestamp::ZERO.before(Duration::from_secs(1)), Timestamp::ZERO);
         assert_eq!(Timestamp::ZERO.since(Timestamp::MAX), Duration::ZERO);
         assert_eq!(Timestamp::from_secs(3).since(Timestamp::from_millis(500)), Duration::from_millis(2500));

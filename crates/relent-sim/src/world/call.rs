@@ -1,11 +1,7 @@
 //! The simulated driver: it owns the agenda's time and has no opinion. Whether to try again and how long to wait is
 //! the core's answer, and the controls are asked in the live driver's order.
 
-use std::time::Duration;
-
-use relent_core::{
-    Decision, History, StopReason, Timestamp, breaker::Ticket, budget::Loan, rate::Place as RatePlace,
-};
+use relent_core::{History, StopReason, Timestamp, breaker::Ticket, budget::Loan, rate::Place as RatePlace};
 
 use super::{World, gates::Passed, tier::changed};
 use crate::{
@@ -156,14 +152,7 @@ impl World<'_> {
 
     fn out_of_time(&self, call: u32) -> Option<StopReason> {
         let state = &self.calls[call as usize];
-        let retry = &self.tiers[usize::from(state.tier)].policy.retry;
-        if state.history.last_verdict.is_some() {
-            return state.history.deadlines.too_late(self.now, Duration::ZERO, retry.reserve);
-        }
-        match retry.decide(&state.history, self.now) {
-            Decision::Stop(reason) => Some(reason),
-            Decision::Retry(_) => None,
-        }
+        self.tiers[usize::from(state.tier)].policy.pace().room(&state.history, self.now).err()
     }
 
     /// The breaker is asked last, and the attempt begins.
