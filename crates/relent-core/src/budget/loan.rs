@@ -64,8 +64,11 @@ impl LoanPolicy {
     /// What the bucket holds when full, given the calls of the last minute in thousandths.
     #[inline]
     pub fn cap(&self, calls_milli: u64) -> u32 {
-        let sized = calls_milli.saturating_mul(u64::from(self.per_call_milli)) / 1000;
-        u32::try_from(sized).unwrap_or(u32::MAX).max(self.floor_milli)
+        let sized = calls_milli.checked_mul(u64::from(self.per_call_milli)).map(|sized| sized / 1000);
+        match sized.map(u32::try_from) {
+            Some(Ok(sized)) => sized.max(self.floor_milli),
+            _ => boundless(),
+        }
     }
 
     /// The tokens after a first success.
@@ -101,6 +104,13 @@ impl LoanPolicy {
     pub const fn given_back(&self, tokens: u32, charge: u32) -> u32 {
         tokens.saturating_add(charge)
     }
+}
+
+/// More calls than anybody makes, or a size that nothing fills.
+#[cold]
+#[inline(never)]
+const fn boundless() -> u32 {
+    u32::MAX
 }
 
 /// The loan budget in plain fields.

@@ -36,14 +36,42 @@ pub const fn count(word: u64, now: Timestamp) -> Counted {
 /// Calls within the last minute, in thousandths: this slot's, and of the slot before it the share that is still
 /// within a minute. A clock that went back reads as the beginning of the newest slot.
 #[inline]
-pub const fn calls_milli([even, odd]: [u64; 2], now: Timestamp) -> u64 {
+pub const fn calls_milli(words: [u64; 2], now: Timestamp) -> u64 {
+    let slot = slot_at(now);
+    let [this, other] = turned(words, slot);
+    // Whoever asks has just been counted, as a rule, so that this slot has begun and is the newest.
+    if slot_of(this) != slot || slot_of(other) > slot {
+        return calls_milli_at_the_edge(words, now);
+    }
+    let this_milli = calls_of(this) * 1000;
+    match slot_of(other) + 1 == slot {
+        true => this_milli + share_milli(calls_of(other), now.as_nanos() - slot * SLOT),
+        false => this_milli,
+    }
+}
+
+/// [`calls_milli`] where nobody was counted in this slot yet, or the clock went back.
+#[cold]
+const fn calls_milli_at_the_edge(words: [u64; 2], now: Timestamp) -> u64 {
+    let [even, odd] = words;
     let present = later(slot_at(now), later(slot_of(even), slot_of(odd)));
-    let into_slot = now.as_nanos().saturating_sub(present * SLOT);
-    let (this, other) = if present & 1 == 0 { (even, odd) } else { (odd, even) };
+    let [this, other] = turned(words, present);
     let last = if slot_of(other) + 1 == present { calls_of(other) } else { 0 };
-    let left_micros = (SLOT - into_slot) / 1000;
     let this = if slot_of(this) == present { calls_of(this) } else { 0 };
-    this * 1000 + last * left_micros / (SLOT / 1_000_000)
+    this * 1000 + share_milli(last, now.as_nanos().saturating_sub(present * SLOT))
+}
+
+/// Of the calls of the slot before, those that are still within a minute.
+#[inline]
+const fn share_milli(calls: u64, into_slot: u64) -> u64 {
+    let left_micros = (SLOT - into_slot) / 1000;
+    calls * left_micros / (SLOT / 1_000_000)
+}
+
+/// The word of that slot, and the other.
+#[inline]
+const fn turned([even, odd]: [u64; 2], slot: u64) -> [u64; 2] {
+    if slot & 1 == 0 { [even, odd] } else { [odd, even] }
 }
 
 const fn later(a: u64, b: u64) -> u64 {

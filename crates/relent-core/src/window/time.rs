@@ -8,7 +8,7 @@
 //!
 //! Polly's rolling health metrics keep ten slices too.
 
-use core::time::Duration;
+use core::{num::NonZeroU64, time::Duration};
 
 use super::{Counts, Mark};
 use crate::time::{Timestamp, saturating_nanos};
@@ -16,7 +16,11 @@ use crate::time::{Timestamp, saturating_nanos};
 /// How a window's time is cut.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Slicing {
-    nanos: u64,
+    nanos: NonZeroU64,
+    /// Its reciprocal, `2^(64 + shift) ÷ nanos` rounded up, by which every instant before `exact_until` is divided.
+    reciprocal: u64,
+    shift: u32,
+    exact_until: u64,
 }
 
 /// A slice of time: the place that keeps it, and which lap around the places it belongs to.
@@ -31,15 +35,38 @@ pub struct Slice {
 impl Slicing {
     /// Slices of a tenth of the window, rounded up to a nanosecond.
     pub fn new(window: Duration) -> Self {
-        Self { nanos: saturating_nanos(window).div_ceil(SLICES as u64).max(1) }
+        let nanos =
+            NonZeroU64::new(saturating_nanos(window).div_ceil(SLICES as u64)).unwrap_or(NonZeroU64::MIN);
+        // Of a slice of one nanosecond the reciprocal would not fit; it is divided by as it is.
+        let shift = (u64::BITS - (nanos.get() - 1).leading_zeros()).saturating_sub(1);
+        let reciprocal = (1u128 << (u64::BITS + shift)).div_ceil(u128::from(nanos.get()));
+        match u64::try_from(reciprocal) {
+            Ok(reciprocal) => Self { nanos, reciprocal, shift, exact_until: HALF },
+            Err(_) => Self { nanos, reciprocal: 0, shift: 0, exact_until: 0 },
+        }
     }
 
     /// The slice that an instant lies in.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "a remainder of ten")]
-    pub const fn slice(self, at: Timestamp) -> Slice {
-        let number = at.as_nanos() / self.nanos;
+    pub const fn slice(&self, at: Timestamp) -> Slice {
+        let number = self.number(at.as_nanos());
         Slice { place: (number % SLICES as u64) as usize, lap: number / SLICES as u64 }
+    }
+}
+
+impl Slicing {
+    /// `at ÷ nanos`, by a multiplication where that is exact: every call asks, and a division costs several times more.
+    ///
+    /// # Source
+    ///
+    /// Granlund, Montgomery: Division by invariant integers using multiplication, 1994, for dividends of 63 bits.
+    #[inline]
+    const fn number(&self, at: u64) -> u64 {
+        match at < self.exact_until {
+            true => ((at as u128 * self.reciprocal as u128) >> u64::BITS) as u64 >> self.shift,
+            false => at / self.nanos.get(),
+        }
     }
 }
 
@@ -106,6 +133,9 @@ impl TimeState {
     }
 }
 
+/// Half of what an instant can be: the year 2262.
+const HALF: u64 = 1 << 63;
+
 /// How many slices a window is cut into.
 pub const SLICES: usize = 10;
 
@@ -141,8 +171,29 @@ mod tests {
     }
 
     #[test]
+    fn a_multiplication_gives_the_slice_that_a_division_gives() {
+        let lengths =
+            [1, 2, 3, 7, 1000, 999_999_937, 1 << 32, (1 << 32) + 1, 1 << 60, (1 << 60) + 1, u64::MAX / 10];
+        for nanos in lengths {
+            let slicing = Slicing::new(Duration::from_nanos(nanos * 10));
+            assert_eq!(slicing.nanos.get(), nanos);
+            let multiples = [1, 2, 3, 1000, HALF / nanos, HALF / nanos + 1, u64::MAX / nanos];
+            let edges = multiples.into_iter().filter_map(|many| nanos.checked_mul(many));
+            for at in edges.flat_map(|edge| [edge - 1, edge, edge.saturating_add(1)]).chain([
+                0,
+                HALF - 1,
+                HALF,
+                u64::MAX,
+            ]) {
+                assert_eq!(slicing.number(at), at / nanos, "{at} / {nanos}");
+            }
+        }
+    }
+
+    #[test]
     fn a_window_is_never_cut_shorter_than_told() {
-        assert_eq!(Slicing::new(Duration::from_nanos(25)).nanos, 3);
-        assert_eq!(Slicing::new(Duration::from_nanos(1)).nanos, 1);
+        assert_eq!(Slicing::new(Duration::from_nanos(25)).nanos.get(), 3);
+        assert_eq!(Slicing::new(Duration::from_nanos(1)).nanos.get(), 1);
+        assert_eq!(Slicing::new(Duration::ZERO).nanos.get(), 1);
     }
 }

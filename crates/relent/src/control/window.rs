@@ -51,9 +51,9 @@ pub(crate) const fn tag(phase: Phase) -> u32 {
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one in a breaker, and a box would be one more hop")]
 pub(crate) enum Counters {
-    Off,
-    Count(CountWindow),
     Time(TimeWindow),
+    Count(CountWindow),
+    Off,
 }
 
 impl Counters {
@@ -68,9 +68,16 @@ impl Counters {
     #[inline(always)]
     pub(crate) fn add(&self, epoch: Epoch<'_>, mark: Mark, now: impl FnOnce() -> Timestamp) -> bool {
         match self {
-            Self::Off => true,
-            Self::Count(window) => window.add(epoch, mark),
             Self::Time(window) => window.add(epoch, mark, now()),
+            _ => self.add_untimed(epoch, mark),
+        }
+    }
+
+    #[inline(never)]
+    fn add_untimed(&self, epoch: Epoch<'_>, mark: Mark) -> bool {
+        match self {
+            Self::Count(window) => window.add(epoch, mark),
+            Self::Time(_) | Self::Off => true,
         }
     }
 

@@ -68,6 +68,26 @@ impl Tagged {
         }
     }
 
+    /// One more, saturating; as [`Tagged::step`].
+    #[inline(always)]
+    pub(crate) fn one_more(&self, tag: u32, may_take: impl Fn(u32) -> bool) -> Result<(), Late> {
+        let mut word = self.load();
+        loop {
+            let its = Read::of(word);
+            let new = match its.tag == tag {
+                // Added in place, where it does not carry into the tag.
+                true if its.value < u32::MAX => word + 1,
+                true => return Ok(()),
+                false if may_take(its.tag) => (u64::from(tag) << 32) | 1,
+                false => return Err(Late),
+            };
+            match self.0.compare_exchange_weak(word, new, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return Ok(()),
+                Err(present) => word = present,
+            }
+        }
+    }
+
     #[inline]
     fn load(&self) -> u64 {
         #[cfg(test)]

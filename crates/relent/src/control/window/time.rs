@@ -95,7 +95,7 @@ impl Cells {
 #[inline(always)]
 fn one_more(cell: &Tagged, epoch: Epoch<'_>, tag: u32) -> bool {
     let may_take = move |its: u32| !is_later_lap(its, tag) && epoch.holds();
-    cell.step(tag, may_take, |calls| calls.saturating_add(1)).is_ok()
+    cell.one_more(tag, may_take).is_ok()
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the low bits tell neighbours apart")]
