@@ -11,10 +11,10 @@ use std::{
     pin::pin,
     sync::atomic::{AtomicU64, Ordering},
     task::Poll,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use tokio::time::Instant;
+use tokio::time::sleep_until;
 
 /// A limit, a breaker and a budget in one word, from the bottom: in flight (16 bits), calls of the window (16),
 /// failed or slow ones (16), tokens in tenths (15), open (1).
@@ -71,7 +71,22 @@ impl Packed {
         let mut number = 1;
         loop {
             let until = deadline.min(now + self.rules.attempt);
-            let result = self.before(until, operation(number)).await;
+            let mut attempt = pin!(operation(number));
+            let mut timer = pin!(None);
+            // `None` if the time is up first. The timer is set when the attempt is not ready at once.
+            let result = poll_fn(|cx| {
+                if let Poll::Ready(result) = attempt.as_mut().poll(cx) {
+                    return Poll::Ready(Some(result));
+                }
+                if timer.is_none() {
+                    timer.set(Some(sleep_until(self.instant(until))));
+                }
+                match timer.as_mut().as_pin_mut() {
+                    Some(timer) => timer.poll(cx).map(|()| None),
+                    None => Poll::Pending,
+                }
+            })
+            .await;
             let ended = self.now();
             let slow = ended - now > self.rules.slow;
             let error = match result {
@@ -88,7 +103,7 @@ impl Packed {
             }
             number += 1;
             if wait > 0 {
-                tokio::time::sleep_until(self.instant(ended + wait)).await;
+                sleep_until(self.instant(ended + wait)).await;
             }
             now = self.now();
         }
@@ -100,8 +115,9 @@ impl Packed {
         passed.as_secs() * 1_000_000_000 + u64::from(passed.subsec_nanos())
     }
 
-    fn instant(&self, at: u64) -> Instant {
-        self.origin + Duration::from_nanos(at)
+    /// A test cannot pause this clock, as it can tokio's; who writes by hand may do without.
+    fn instant(&self, at: u64) -> tokio::time::Instant {
+        (self.origin + Duration::from_nanos(at)).into()
     }
 
     fn enter<E>(&self, now: u64) -> Result<InFlight<'_>, Failed<E>> {
@@ -117,25 +133,6 @@ impl Packed {
         if before & FIELD >= self.rules.limit { Err(Failed::Full) } else { Ok(call) }
     }
 
-    /// The future's output, or `None` if `at` comes first. The timer is set when the future is not ready at once.
-    async fn before<F: Future>(&self, at: u64, future: F) -> Option<F::Output> {
-        let mut future = pin!(future);
-        let mut timer = pin!(None);
-        poll_fn(|cx| {
-            if let Poll::Ready(output) = future.as_mut().poll(cx) {
-                return Poll::Ready(Some(output));
-            }
-            if timer.is_none() {
-                timer.set(Some(tokio::time::sleep_until(self.instant(at))));
-            }
-            match timer.as_mut().as_pin_mut() {
-                Some(timer) => timer.poll(cx).map(|()| None),
-                None => Poll::Pending,
-            }
-        })
-        .await
-    }
-
     /// Nanoseconds.
     fn draw(&self, number: u32) -> u64 {
         let ceiling = self.rules.wait << number.min(16);
@@ -148,7 +145,7 @@ impl Packed {
     /// The word with an empty window, where that of before is over.
     fn turned(&self, word: u64, ended: u64) -> u64 {
         let began = self.turn.load(Ordering::Relaxed);
-        if ended.saturating_sub(began) < self.rules.window {
+        if ended < began + self.rules.window {
             return word;
         }
         self.turn.store(ended, Ordering::Relaxed);
