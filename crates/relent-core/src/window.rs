@@ -12,7 +12,7 @@ use core::time::Duration;
 use count::CountState;
 use time::TimeState;
 
-use crate::time::Timestamp;
+use crate::{time::Timestamp, verdict::Verdict};
 
 /// How far back a breaker looks.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -51,6 +51,18 @@ pub enum Grade {
 }
 
 impl Mark {
+    /// What a call counts as. `None`: it says nothing about the dependency.
+    #[inline]
+    pub const fn of(verdict: Verdict, slow: bool) -> Option<Self> {
+        let grade = match verdict {
+            Verdict::Success => Grade::Success,
+            Verdict::Permanent => Grade::Answer,
+            Verdict::Failure { .. } => Grade::Failure,
+            Verdict::Neutral(_) => return None,
+        };
+        Some(Self { grade, slow })
+    }
+
     /// Whether it failed.
     pub const fn failed(self) -> bool {
         matches!(self.grade, Grade::Failure)

@@ -152,9 +152,14 @@ impl<F, C: fmt::Debug> fmt::Debug for InAmbient<F, C> {
     }
 }
 
+/// Whether anything was said.
+#[inline]
+pub(crate) fn is_set() -> bool {
+    CURRENT.get().is_some()
+}
+
 /// Puts what was said into the history of a call that begins at `now`. How many attempts one outermost call may
 /// come to around it: as many as were counted, or nobody knows.
-#[inline]
 pub(crate) fn bound<C: Clock>(
     history: &mut History,
     around: Option<u32>,

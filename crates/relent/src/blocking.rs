@@ -79,7 +79,7 @@ where
 {
     let mut last = LastError(None);
     let mut now = call.history().started;
-    let frame = call.frame();
+    let frame = call.course().frame();
     loop {
         let attempt = match call.begin_blocking(now) {
             Ok(attempt) => attempt,
@@ -92,7 +92,7 @@ where
             Some(Ok(value)) => call.conclude_outcome_at(Outcome::Ok(value), ended),
             Some(Err(error)) => call.conclude_outcome_at(Outcome::Err(error), ended),
             None => {
-                call.overran(ended);
+                call.course().overran(call.pipeline().parts(), ended);
                 call.conclude_outcome_at(Outcome::<T, E>::TimedOut, ended)
             }
         };

@@ -12,10 +12,16 @@ use crate::{call::Call, clock::Clock, reach::Reach};
 #[must_use]
 pub struct Calls<P, R = ()> {
     pub(crate) via: P,
+    pub(crate) said: Said,
+    pub(crate) route: R,
+}
+
+/// What the caller said of its calls.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Said {
     pub(crate) idempotency: Option<Idempotency>,
     pub(crate) upstream: Option<Timestamp>,
     pub(crate) seed: Option<u64>,
-    pub(crate) route: R,
 }
 
 /// What is called, for rules of the policy that hold on some routes only. `()`: nobody says.
@@ -62,7 +68,7 @@ impl<P: Reach> Calls<P> {
     /// ```
     #[inline]
     pub const fn through(via: P) -> Self {
-        Self { via, idempotency: None, upstream: None, seed: None, route: () }
+        Self { via, said: Said { idempotency: None, upstream: None, seed: None }, route: () }
     }
 }
 
@@ -84,14 +90,14 @@ impl<P: Reach, R> Calls<P, R> {
 
     /// Whether they may be repeated, in place of what the policy says; a route's `repeat = "never"` stands.
     pub fn with_idempotency(self, idempotency: Idempotency) -> Self {
-        Self { idempotency: Some(idempotency), ..self }
+        Self { said: Said { idempotency: Some(idempotency), ..self.said }, ..self }
     }
 
     /// They are of no use to the caller after `at`, on the pipeline's clock: nothing is begun that could not
     /// end before, and what is running then is given up. Of two deadlines the earlier counts.
     pub fn with_deadline(self, at: Timestamp) -> Self {
-        let upstream = self.upstream.map_or(at, |known| known.min(at));
-        Self { upstream: Some(upstream), ..self }
+        let upstream = self.said.upstream.map_or(at, |known| known.min(at));
+        Self { said: Said { upstream: Some(upstream), ..self.said }, ..self }
     }
 
     /// [`Calls::with_deadline`], from now.
@@ -107,14 +113,14 @@ impl<P: Reach, R> Calls<P, R> {
 
     /// [`Calls::on_route`], by something that knows it.
     pub fn routed_by<R2: Routed>(self, route: R2) -> Calls<P, R2> {
-        let Self { via, idempotency, upstream, seed, route: _ } = self;
-        Calls { via, idempotency, upstream, seed, route }
+        let Self { via, said, route: _ } = self;
+        Calls { via, said, route }
     }
 
     /// Draws from this seed instead of a fresh one: the waits of a test repeat. Calls that share a seed draw
     /// the same waits, so leave it to tests.
     pub fn with_seed(self, seed: u64) -> Self {
-        Self { seed: Some(seed), ..self }
+        Self { said: Said { seed: Some(seed), ..self.said }, ..self }
     }
 
     /// A call for a loop of one's own. It begins now: its total time-out counts from here.

@@ -67,6 +67,13 @@ pub trait Clock: Clone + Send + Sync + 'static {
     /// has given up meanwhile is heard.
     fn sleep_until(&self, at: Timestamp) -> Self::Sleep;
 
+    /// [`Clock::sleep_until`], for a caller who has read `now` a moment ago. A clock that would have to read itself to
+    /// begin a sleep need not do so again; unless implemented, it does what it always does.
+    fn sleep_from_until(&self, now: Timestamp, at: Timestamp) -> Self::Sleep {
+        let _ = now;
+        self.sleep_until(at)
+    }
+
     /// Waits for `length` from the call of this method (not from the first poll).
     fn sleep(&self, length: Duration) -> Self::Sleep {
         self.sleep_until(self.now().after(length))

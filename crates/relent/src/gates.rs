@@ -70,6 +70,19 @@ impl Controls {
         })
     }
 
+    /// Whether a call passes its gates without reckoning: no rate, and no limit on attempts.
+    pub(crate) const fn are_plain(&self) -> bool {
+        self.admission.rate.is_none() && self.attempt.is_absent()
+    }
+
+    /// A call begins, and goes on until [`Held::leave`].
+    #[inline(always)]
+    pub(crate) fn begin(&self, now: Timestamp) {
+        if let Some(purse) = &self.budget {
+            purse.budget.begin(now);
+        }
+    }
+
     /// What the breaker would say at `at`, where it is open and only time (or a hand) can change that.
     pub(crate) fn is_open_at(&self, at: Timestamp) -> Option<Refusal> {
         let breaker = self.breaker.as_ref()?;
@@ -93,13 +106,16 @@ impl Purse {
 }
 
 impl Held {
-    /// A call begins.
-    #[inline]
-    pub(crate) fn begin(controls: &Controls, now: Timestamp) -> Self {
-        if let Some(purse) = &controls.budget {
-            purse.budget.begin(now);
-        }
+    /// Nothing yet. (A function and not a constant, which would be copied as a whole where this sets six words.)
+    #[inline(always)]
+    pub(crate) const fn nothing() -> Self {
         Self { admission: None, loan: None, attempt: Pass::NONE, ticket: None, queue: None }
+    }
+
+    /// What a call holds whose first attempt was sent and has no gates of its own but the breaker.
+    #[inline(always)]
+    pub(crate) const fn of_first_attempt(admission: Pass, ticket: Option<Ticket>) -> Self {
+        Self { admission: Some(admission), loan: None, attempt: Pass::NONE, ticket, queue: None }
     }
 
     pub(crate) const fn is_admitted(&self) -> bool {
@@ -109,20 +125,6 @@ impl Held {
     #[inline]
     pub(crate) fn admitted(&mut self, pass: Pass) {
         self.admission = Some(pass);
-    }
-
-    /// The attempt has passed its gates and asks the breaker: where that is closed, what follows is sent. `false`:
-    /// [`Held::enter`] says more.
-    #[inline(always)]
-    pub(crate) fn enter_closed(&mut self, controls: &Controls, pass: Pass) -> bool {
-        if let Some(breaker) = &controls.breaker {
-            self.ticket = breaker.enter_closed();
-            if self.ticket.is_none() {
-                return false;
-            }
-        }
-        self.send(pass);
-        true
     }
 
     /// The attempt has passed its gates and asks the breaker. If it says yes, what follows is sent.
@@ -145,7 +147,6 @@ impl Held {
         Ok(ticket.as_ref().and_then(Ticket::transition))
     }
 
-    #[inline(always)]
     fn send(&mut self, mut pass: Pass) {
         pass.spend();
         self.attempt = pass;
@@ -157,7 +158,6 @@ impl Held {
     /// The attempt has ended: the breaker and the budget are told, and its places are free.
     ///
     /// An attempt that never reached the dependency keeps its loan for the next.
-    #[inline(always)]
     pub(crate) fn conclude(
         &mut self,
         controls: &Controls,
@@ -176,7 +176,6 @@ impl Held {
         transition
     }
 
-    #[inline(always)]
     fn settle(&mut self, budget: &Budget, verdict: Verdict, now: Timestamp) {
         match verdict {
             Verdict::Neutral(_) => {}
@@ -285,9 +284,14 @@ impl Held {
         self.attempt.give_back(&controls.attempt);
     }
 
+    /// The caller gives up, and the call has ended.
+    pub(crate) fn abandon(&mut self, controls: &Controls) {
+        self.give_up(controls, InFlight::Attempt);
+        self.leave(controls);
+    }
+
     /// The call has ended: what is left goes back. A loan whose retry was not sent is lent to others again. To be
     /// called once, with no attempt in flight and no wait at a gate.
-    #[inline(always)]
     pub(crate) fn leave(&mut self, controls: &Controls) {
         if let (Some(lent), Some(purse)) = (self.loan.take(), &controls.budget) {
             purse.budget.give_back(lent);

@@ -39,9 +39,20 @@ pub(crate) struct Frame {
 impl Frame {
     const NONE: Self = Self { dependency: Identity(0), attempts: Some(1) };
 
-    /// The frame of an attempt, of at most `own` in its call.
-    pub(crate) fn new(dependency: Identity, own: Option<u32>, around: Option<u32>) -> Self {
+    /// The frame of an attempt, of at most `own` in its call, which is not part of another's.
+    #[inline]
+    pub(crate) const fn new(dependency: Identity, own: Option<u32>) -> Self {
+        Self { dependency, attempts: own }
+    }
+
+    /// [`Frame::new`], for a call of which one outermost call may make as many as there are `around` it.
+    pub(crate) fn within(around: Option<u32>, dependency: Identity, own: Option<u32>) -> Self {
         Self { dependency, attempts: product(own, around) }
+    }
+
+    /// How many attempts one outermost call may come to here. `None`: without limit.
+    pub(crate) const fn attempts(self) -> Option<u32> {
+        self.attempts
     }
 
     /// Does some of the attempt's work, with the frame on the stack until it returns or panics.
@@ -52,17 +63,33 @@ impl Frame {
             work()
         })
     }
+
+    /// [`Frame::around`], where the thread is [inside](is_inside) of no other attempt.
+    #[inline(always)]
+    pub(crate) fn around_outermost<R>(self, work: impl FnOnce() -> R) -> R {
+        STACK.with(|stack| {
+            stack.frames[0].set(self);
+            stack.depth.set(1);
+            let _popped_in_the_end = Popped { stack, depth: 0 };
+            work()
+        })
+    }
+}
+
+/// Whether the thread is inside of any attempt.
+#[inline]
+pub(crate) fn is_inside() -> bool {
+    STACK.with(|stack| stack.depth.get() > 0)
 }
 
 /// Where a call for this dependency stands that begins here, and how many attempts one outermost call may come
 /// to around it.
-#[inline]
 pub(crate) fn here(dependency: Identity) -> (Nesting, Option<u32>) {
     STACK.with(|stack| stack.surround(dependency))
 }
 
 /// How many attempts `own` inside each of `around` are. `None`: without limit.
-pub(crate) fn product(own: Option<u32>, around: Option<u32>) -> Option<u32> {
+fn product(own: Option<u32>, around: Option<u32>) -> Option<u32> {
     Some(own?.saturating_mul(around?))
 }
 
@@ -84,13 +111,7 @@ impl Stack {
         Popped { stack: self, depth }
     }
 
-    #[inline]
     fn surround(&self, dependency: Identity) -> (Nesting, Option<u32>) {
-        if self.depth.get() == 0 { (Nesting::Outermost, Some(1)) } else { self.surround_inside(dependency) }
-    }
-
-    #[inline(never)]
-    fn surround_inside(&self, dependency: Identity) -> (Nesting, Option<u32>) {
         let depth = self.depth.get().min(DEEPEST);
         let Some(innermost) = depth.checked_sub(1) else { return (Nesting::Outermost, Some(1)) };
         let same = self.frames[..depth].iter().any(|frame| frame.get().dependency == dependency);
@@ -129,7 +150,7 @@ mod tests {
 
     fn frame(name: &str, own: u32) -> Frame {
         let dependency = Identity::of_name(name);
-        Frame::new(dependency, Some(own), here(dependency).1)
+        Frame::within(here(dependency).1, dependency, Some(own))
     }
 
     #[test]

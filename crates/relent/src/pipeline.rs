@@ -1,13 +1,14 @@
 //! A policy in force for one dependency, with what its calls share.
 
 mod control;
+mod parts;
 mod seeds;
 #[cfg(feature = "opentelemetry")]
 mod vitals;
 
 use std::{fmt, future::Future, sync::Arc};
 
-use relent_core::{Invalid, Outcome, Policy, Timestamp, Verdict, Warning};
+use relent_core::{Invalid, Outcome, Pace, Policy, Route, Timestamp, Verdict, Warning};
 
 use self::seeds::Seeds;
 #[cfg(feature = "opentelemetry")]
@@ -15,10 +16,10 @@ pub(crate) use self::vitals::{State, Vitals};
 use crate::{
     call::{Attempt, Call},
     calls::Calls,
-    classify::{ByError, Classifier, Observing, Sighting, With},
+    classify::{ByError, Classifier, Observing, Rulebook, Sighting, With},
     clock::{BlockingClock, Clock, TokioClock},
     error::Error,
-    event::{Event, Observe, Scene},
+    event::{Event, Observe},
     gates::Controls,
     nesting::Identity,
     overrun::Tally,
@@ -74,9 +75,10 @@ pub struct Pipeline<C = TokioClock, K = ByError> {
     classifier: K,
 }
 
-/// What a pipeline is apart from its types. Whoever changes a part changes it for clones to come alone.
+/// What a pipeline is apart from its types, and all that a call asks of it but the time and the verdict. Whoever
+/// changes a part changes it for clones to come alone.
 #[derive(Clone)]
-struct Parts {
+pub(crate) struct Parts {
     shared: Arc<Shared>,
     controls: Arc<Controls>,
     dependency: Option<Arc<str>>,
@@ -105,7 +107,12 @@ impl<C: Clock> Pipeline<C> {
     pub fn on(clock: C, policy: Policy) -> Result<Self, Invalid> {
         let warnings = policy.validate()?;
         let controls = Arc::new(Controls::new(&policy)?);
+        let pace = policy.pace();
         let shared = Arc::new(Shared {
+            pace,
+            straight_for: pace
+                .first_nanos()
+                .filter(|_| policy.classify.routes.is_empty() && controls.are_plain()),
             policy,
             warnings,
             seeds: Seeds::new(),
@@ -154,10 +161,8 @@ impl<C: Clock, K> Pipeline<C, K> {
     /// Tells the observer, if there is one, that what the calls are made with may try again by itself. For the
     /// faces of clients that cannot be asked.
     pub fn tell_of_retries_beneath(&self, what: &'static str) {
-        if let Some(observer) = self.observer() {
-            let (at, alert) = (self.clock.now(), self.policy().alert.as_deref());
-            let scene = Scene { dependency: self.name(), call: 0, at, alert };
-            observer.observe(scene, &Event::MayRetryBeneath { what });
+        if self.parts.observer.is_some() {
+            self.parts.tell(0, self.clock.now(), || Event::MayRetryBeneath { what });
         }
     }
 
@@ -252,32 +257,18 @@ impl<C: Clock, K> Pipeline<C, K> {
         self.parts.dependency.as_deref()
     }
 
-    pub(crate) fn dependency(&self) -> Option<&Arc<str>> {
-        self.parts.dependency.as_ref()
+    #[inline]
+    pub(crate) fn parts(&self) -> &Parts {
+        &self.parts
     }
 
-    pub(crate) fn identity(&self) -> Identity {
-        self.parts.identity
-    }
-
-    pub(crate) fn observer(&self) -> Option<&dyn Observe> {
-        self.parts.observer.as_deref()
-    }
-
-    pub(crate) fn controls(&self) -> &Controls {
-        &self.parts.controls
-    }
-
-    pub(crate) fn tally(&self) -> &Arc<Tally> {
-        &self.parts.shared.overruns
-    }
-
-    pub(crate) fn classifier(&self) -> &K {
-        &self.classifier
-    }
-
-    pub(crate) fn draw_seed(&self) -> u64 {
-        self.parts.shared.seeds.draw()
+    /// What the outcome of a call on that route means.
+    #[inline]
+    pub(crate) fn verdict<T, E>(&self, outcome: Outcome<'_, T, E>, route: Route<'_>) -> Verdict
+    where
+        K: Classifier<T, E>,
+    {
+        self.classifier.verdict(outcome, Rulebook { classification: &self.policy().classify, route })
     }
 
     /// Calls on the policy's own terms.
@@ -366,6 +357,10 @@ impl<C: fmt::Debug, K: fmt::Debug> fmt::Debug for Pipeline<C, K> {
 #[derive(Debug)]
 struct Shared {
     policy: Policy,
+    pace: Pace,
+    /// How many nanoseconds the first attempt may take of a call that goes [straight](crate::call::Straight) through.
+    /// `None`: none can, because the policy has a rule for routes, a rate or a limit on attempts.
+    straight_for: Option<u64>,
     warnings: Vec<Warning>,
     seeds: Seeds,
     retries: Switch,

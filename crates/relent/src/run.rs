@@ -13,7 +13,7 @@ use std::{
 use pin_project_lite::pin_project;
 use relent_core::{Decision, StopReason, Wait};
 
-use self::drive::Drive;
+use self::drive::{Drive, Turn};
 use crate::{
     call::Attempt,
     calls::{Calls, Routed},
@@ -175,9 +175,28 @@ where
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut drive = self.project().drive;
-        let (ending, reason) = ready!(drive.as_mut().poll(cx));
-        Poll::Ready(ending.into_result(|| drive.report(reason)))
+        match drive.as_mut().go_straight(cx) {
+            Ok(value) => Poll::Ready(Ok(value)),
+            Err(turn) => finish(drive, turn, cx),
+        }
     }
+}
+
+/// What becomes of a call that did not go straight through. (Called, so that its result is not moved once more.)
+#[inline(never)]
+fn finish<P, R, Op>(
+    mut drive: Pin<&mut Drive<P, R, Op>>,
+    turn: Turn<Op::Value, Op::Error>,
+    cx: &mut Context<'_>,
+) -> Poll<Result<Op::Value, Error<Op::Error>>>
+where
+    P: Reach,
+    R: Routed,
+    Op: Operation,
+    P::Classifier: Classifier<Op::Value, Op::Error>,
+{
+    let (ending, reason) = ready!(drive.as_mut().go_on(turn, cx));
+    Poll::Ready(ending.into_result(|| drive.report(reason)))
 }
 
 impl<P: Reach, R, Op: Operation> fmt::Debug for Run<P, R, Op> {
@@ -210,7 +229,8 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut drive = self.project().drive;
-        let (ending, reason) = ready!(drive.as_mut().poll(cx));
+        let turn = drive.as_mut().turn();
+        let (ending, reason) = ready!(drive.as_mut().go_on(turn, cx));
         let report = drive.report(reason);
         Poll::Ready((ending.into_result(|| report.clone()), report))
     }

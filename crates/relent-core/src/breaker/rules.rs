@@ -5,9 +5,9 @@ use core::time::Duration;
 use crate::{
     decision::{Gate, Refusal},
     jitter::{Draw, Jitter},
-    time::Timestamp,
+    time::{Timestamp, saturating_nanos},
     verdict::Verdict,
-    window::{Counts, Grade, Mark},
+    window::{Counts, Mark},
 };
 
 use super::{BreakerPolicy, Phase, Tally, Trip};
@@ -27,15 +27,12 @@ impl BreakerPolicy {
     /// What a call counts as. `None`: it says nothing about the dependency.
     #[inline]
     pub fn mark(&self, verdict: Verdict, took: Duration) -> Option<Mark> {
-        let slow = self.slow_calls.is_some_and(|slow| took > slow.longer_than);
-        Some(Mark { grade: grade(verdict)?, slow })
+        Mark::of(verdict, self.slow_calls.is_some_and(|slow| took > slow.longer_than))
     }
 
-    /// As [`BreakerPolicy::mark`], for a call that lasted from `began` to `ended`.
-    #[inline(always)]
-    pub fn mark_between(&self, verdict: Verdict, began: Timestamp, ended: Timestamp) -> Option<Mark> {
-        let slow = self.slow_calls.is_some_and(|slow| ended > began.after(slow.longer_than));
-        Some(Mark { grade: grade(verdict)?, slow })
+    /// A call that takes more nanoseconds is slow.
+    pub fn slow_after_nanos(&self) -> u64 {
+        self.slow_calls.map_or(u64::MAX, |slow| saturating_nanos(slow.longer_than))
     }
 
     /// Whether what is counted opens a closed breaker. `row` is the number of failures in a row.
@@ -110,17 +107,6 @@ pub const CHANGING: Refusal = Refusal { by: Gate::Breaker, until: None, advised:
 /// The least wait that a refusal advises.
 pub const MOMENT: Duration = Duration::from_millis(1);
 
-/// What a verdict says of the dependency. `None`: nothing.
-#[inline]
-const fn grade(verdict: Verdict) -> Option<Grade> {
-    Some(match verdict {
-        Verdict::Success => Grade::Success,
-        Verdict::Permanent => Grade::Answer,
-        Verdict::Failure { .. } => Grade::Failure,
-        Verdict::Neutral(_) => return None,
-    })
-}
-
 /// Whether `part` of `all` is at least `rate_milli` thousandths.
 fn reaches(part: u64, all: u64, rate_milli: u32) -> bool {
     u128::from(part) * 1000 >= u128::from(all) * u128::from(rate_milli)
@@ -133,6 +119,7 @@ mod tests {
         backoff::Backoff,
         breaker::SlowCalls,
         verdict::{Cause, Neutral, Sent},
+        window::Grade,
     };
 
     const FAILURE: Verdict = Verdict::Failure { cause: Cause::Error, sent: Sent::Maybe, server_wait: None };
@@ -163,9 +150,8 @@ mod tests {
             (Verdict::Neutral(Neutral::OwnFault), quick, None),
         ] {
             assert_eq!(policy().mark(verdict, took), counted, "{verdict:?}");
-            let began = Timestamp::from_secs(7);
-            let between = policy().mark_between(verdict, began, began.after(took));
-            assert_eq!(between, counted, "{verdict:?}");
+            let slow = took.as_nanos() > u128::from(policy().slow_after_nanos());
+            assert_eq!(Mark::of(verdict, slow), counted, "{verdict:?}");
         }
         let no_rule = BreakerPolicy { slow_calls: None, ..policy() };
         assert_eq!(no_rule.mark(Verdict::Success, Duration::MAX), mark(Grade::Success, false));

@@ -27,6 +27,12 @@ pub struct Ticket {
 }
 
 impl Ticket {
+    /// That of a call which is no probe.
+    #[inline]
+    pub const fn plain(phase: Phase) -> Self {
+        Self { phase, probe: None, first: false }
+    }
+
     /// The change of mode that letting this call through brought about.
     pub fn transition(&self) -> Option<Transition> {
         self.first.then_some(Transition { from: Mode::Open, to: Mode::HalfOpen, trip: None, until: None })
@@ -68,9 +74,7 @@ impl BreakerState {
     /// is taken for lost; without a moment where somebody isolated it.
     pub fn admit(&mut self, now: Timestamp) -> Result<Ticket, Refusal> {
         match self.phase.mode() {
-            Mode::Closed | Mode::ForcedClosed | Mode::ObserveOnly => {
-                Ok(Ticket { phase: self.phase, probe: None, first: false })
-            }
+            Mode::Closed | Mode::ForcedClosed | Mode::ObserveOnly => Ok(Ticket::plain(self.phase)),
             Mode::Isolated => Err(self.policy.isolated()),
             Mode::Open if now < self.until => Err(self.policy.refusal(self.until, now)),
             Mode::Open => {

@@ -21,6 +21,15 @@ impl Classification {
         if self.routes.is_empty() { Terms::default() } else { self.terms_of(route) }
     }
 
+    /// [`Classification::terms`] and [`Terms::apply`] in one, for a call that begins: most policies have no rule.
+    #[inline(always)]
+    pub fn apply_terms(&self, route: Route<'_>, said: Option<Idempotency>, history: &mut History) {
+        match self.routes.is_empty() {
+            true => Terms::default().apply(said, history),
+            false => self.terms_of(route).apply(said, history),
+        }
+    }
+
     #[inline(never)]
     fn terms_of(&self, route: Route<'_>) -> Terms {
         self.routes.iter().filter(|rule| rule.matches(route)).fold(Terms::default(), |terms, rule| Terms {

@@ -18,13 +18,18 @@ use tokio::time::{Instant, Sleep};
 use super::{BlockingClock, Clock, TokioClock, Unpark};
 
 impl TokioClock {
-    fn axis(&self) -> Axis {
-        static ORIGIN: OnceLock<Axis> = OnceLock::new();
+    /// The instant at which it reads zero.
+    #[inline]
+    fn origin(&self) -> Instant {
+        static ORIGIN: OnceLock<Instant> = OnceLock::new();
         *ORIGIN.get_or_init(|| {
             let read = Instant::now();
-            let anchor = read.checked_sub(BEFORE_FIRST).unwrap_or(read);
-            Axis { anchor, reads: Timestamp::ZERO }
+            read.checked_sub(BEFORE_FIRST).unwrap_or(read)
         })
+    }
+
+    fn axis(&self) -> Axis {
+        Axis { anchor: self.origin(), reads: Timestamp::ZERO }
     }
 }
 
@@ -33,11 +38,15 @@ impl Clock for TokioClock {
 
     #[inline]
     fn now(&self) -> Timestamp {
-        self.axis().now()
+        reading(Timestamp::ZERO, self.origin())
     }
 
     fn sleep_until(&self, at: Timestamp) -> TokioSleep {
         TokioSleep::until(self.axis(), at)
+    }
+
+    fn sleep_from_until(&self, now: Timestamp, at: Timestamp) -> TokioSleep {
+        TokioSleep { read: Some(now), ..TokioSleep::until(self.axis(), at) }
     }
 }
 
@@ -105,6 +114,10 @@ impl Clock for UnixClock {
     fn sleep_until(&self, at: Timestamp) -> TokioSleep {
         TokioSleep::until(self.axis, at)
     }
+
+    fn sleep_from_until(&self, now: Timestamp, at: Timestamp) -> TokioSleep {
+        TokioSleep { read: Some(now), ..TokioSleep::until(self.axis, at) }
+    }
 }
 
 /// What a clock makes of tokio's instants.
@@ -118,7 +131,7 @@ struct Axis {
 impl Axis {
     #[inline]
     fn now(self) -> Timestamp {
-        self.reads.after(Instant::now().saturating_duration_since(self.anchor))
+        reading(self.reads, self.anchor)
     }
 
     /// The instant at which the clock reads `at`. `None`: it is beyond what an instant can name.
@@ -138,6 +151,8 @@ pin_project! {
     pub struct TokioSleep {
         axis: Axis,
         at: Timestamp,
+        // What its clock read when it was made, if somebody knew.
+        read: Option<Timestamp>,
         has_yielded: bool,
         #[pin]
         timer: Option<Sleep>,
@@ -146,7 +161,7 @@ pin_project! {
 
 impl TokioSleep {
     fn until(axis: Axis, at: Timestamp) -> Self {
-        Self { axis, at, has_yielded: false, timer: None }
+        Self { axis, at, read: None, has_yielded: false, timer: None }
     }
 }
 
@@ -161,7 +176,7 @@ impl Future for TokioSleep {
                 *this.has_yielded = true;
                 ready!(timer.poll(cx));
             }
-            let now = this.axis.now();
+            let now = this.read.take().unwrap_or_else(|| this.axis.now());
             if now >= *this.at {
                 this.timer.set(None);
                 if std::mem::replace(this.has_yielded, true) {
@@ -177,6 +192,22 @@ impl Future for TokioSleep {
             }));
         }
     }
+}
+
+/// What a clock reads now that read this at the anchor. Before it, it stood still. (A branch that is never taken costs
+/// every call less than numbers to choose from.)
+#[inline]
+fn reading(at_anchor: Timestamp, anchor: Instant) -> Timestamp {
+    match Instant::now().checked_duration_since(anchor) {
+        Some(passed) => at_anchor.after(passed),
+        None => standing_still(at_anchor),
+    }
+}
+
+#[cold]
+#[inline(never)]
+const fn standing_still(at_anchor: Timestamp) -> Timestamp {
+    at_anchor
 }
 
 /// How far the origin of [`TokioClock`] lies before the first reading: a runtime whose time was paused earlier

@@ -36,10 +36,31 @@ impl<S: Future<Output = ()>> Timer<S> {
         at: Timestamp,
         cx: &mut Context<'_>,
     ) -> Poll<()> {
+        self.poll_set(at, cx, || clock.sleep_until(at))
+    }
+
+    /// [`Timer::poll_until`], where the clock read `now` a moment before the first poll.
+    pub(crate) fn poll_from_until<C: Clock<Sleep = S>>(
+        self: Pin<&mut Self>,
+        clock: &C,
+        now: Timestamp,
+        at: Timestamp,
+        cx: &mut Context<'_>,
+    ) -> Poll<()> {
+        self.poll_set(at, cx, || clock.sleep_from_until(now, at))
+    }
+
+    #[inline]
+    fn poll_set(
+        self: Pin<&mut Self>,
+        at: Timestamp,
+        cx: &mut Context<'_>,
+        sleep_until: impl FnOnce() -> S,
+    ) -> Poll<()> {
         let mut this = self.project();
         if this.sleep.is_none() || *this.at != at {
             *this.at = at;
-            this.sleep.set(Some(clock.sleep_until(at)));
+            this.sleep.set(Some(sleep_until()));
         }
         if let Some(sleep) = this.sleep.as_mut().as_pin_mut() {
             ready!(sleep.poll(cx));

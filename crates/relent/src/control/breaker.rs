@@ -16,8 +16,8 @@ use std::{
 
 use relent_core::{
     BreakerPolicy, Invalid, Refusal, Timestamp, Verdict,
-    breaker::{Status, Ticket, Transition},
-    window::{Counts, Mark},
+    breaker::{Phase, Status, Ticket, Transition},
+    window::{Counts, Grade, Mark},
 };
 
 pub use permit::Permit;
@@ -122,10 +122,10 @@ impl Breaker {
         Ok(Permit::new(self.clone(), self.0.admit(|| now)?))
     }
 
-    /// A ticket, if every call is let through: no other answer needs the time.
+    /// Where it stands, if every call is let through: no other answer needs the time.
     #[inline(always)]
-    pub(crate) fn enter_closed(&self) -> Option<Ticket> {
-        self.0.admit_closed()
+    pub(crate) fn closed(&self) -> Option<Phase> {
+        self.0.closed()
     }
 
     /// As [`Breaker::admit`], for a caller who records the ticket or gives it back.
@@ -134,7 +134,6 @@ impl Breaker {
     }
 
     /// As [`Permit::record`], for a call that lasted from `began` to `ended`: the change of mode that it brought about.
-    #[inline(always)]
     pub(crate) fn record(
         &self,
         ticket: Ticket,
@@ -142,21 +141,35 @@ impl Breaker {
         began: Timestamp,
         ended: Timestamp,
     ) -> Option<Transition> {
-        match self.0.policy.mark_between(verdict, began, ended) {
-            Some(mark) if self.0.record_good(ticket, mark, ended) => None,
-            mark => self.record_other(ticket, mark, ended),
-        }
-    }
-
-    #[inline(never)]
-    fn record_other(&self, ticket: Ticket, mark: Option<Mark>, now: Timestamp) -> Option<Transition> {
-        match mark {
-            Some(mark) => self.0.record(ticket, mark, || now).transition(),
+        match Mark::of(verdict, self.is_slow(began, ended)) {
+            Some(mark) if ticket.probe.is_none() && self.0.record_good(ticket.phase, mark, ended) => None,
+            Some(mark) => self.0.record(ticket, mark, || ended).transition(),
             None => {
                 self.give_back(ticket);
                 None
             }
         }
+    }
+
+    /// [`Breaker::record`] for a success of a call that was no probe, as nearly all are.
+    #[inline(always)]
+    pub(crate) fn succeeded(&self, phase: Phase, began: Timestamp, ended: Timestamp) -> Option<Transition> {
+        let quick = Mark { grade: Grade::Success, slow: false };
+        match !self.is_slow(began, ended) && self.0.record_good(phase, quick, ended) {
+            true => None,
+            false => self.succeeded_otherwise(phase, began, ended),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn succeeded_otherwise(&self, phase: Phase, began: Timestamp, ended: Timestamp) -> Option<Transition> {
+        self.record(Ticket::plain(phase), Verdict::Success, began, ended)
+    }
+
+    #[inline(always)]
+    fn is_slow(&self, began: Timestamp, ended: Timestamp) -> bool {
+        ended.as_nanos().saturating_sub(began.as_nanos()) > self.0.slow_after
     }
 
     /// As dropping a [`Permit`].

@@ -132,6 +132,21 @@ impl Budget {
         }
     }
 
+    /// A call ends whose first attempt succeeded: [`Budget::on_first_success`] and [`Budget::end`] in one.
+    #[inline(always)]
+    pub(crate) fn on_only_success(&self, now: Timestamp) {
+        match &self.kind {
+            Kind::Loan(policy, cells) => cells.on_first_success(policy, now),
+            _ => self.on_only_success_other(),
+        }
+    }
+
+    #[inline(never)]
+    fn on_only_success_other(&self) {
+        self.on_first_success_other();
+        self.end();
+    }
+
     /// An attempt (the first or a retry, the last one as well) failed in a way worth retrying. Told before the
     /// retry is asked for.
     pub fn on_failure(&self, _cause: Cause) {

@@ -40,8 +40,12 @@ impl Limits {
         })
     }
 
+    /// Whether there is none.
+    pub(crate) const fn is_absent(&self) -> bool {
+        self.concurrency.is_none() && self.rate.is_none()
+    }
+
     /// Through, if that is possible at once.
-    #[inline(always)]
     pub(crate) fn try_pass(&self, now: Timestamp) -> Result<Pass, Refusal> {
         let mut pass = Pass::NONE;
         if let Some(limit) = &self.concurrency {
@@ -70,6 +74,12 @@ impl Pass {
     /// Through where nothing stands.
     pub(crate) const NONE: Self = Self { place: Place::None, rate: None };
 
+    /// That of a place which was taken in the limit, if there is one.
+    pub(crate) const fn of(limit: Option<&Concurrency>) -> Self {
+        let place = if limit.is_some() { Place::Held } else { Place::None };
+        Self { place, rate: None }
+    }
+
     /// What it is for is being sent: it counts for the rate.
     #[inline]
     pub(crate) fn spend(&mut self) {
@@ -85,7 +95,6 @@ impl Pass {
     }
 
     /// The place in flight comes free, and so does that in the rate's sequence unless it was spent.
-    #[inline(always)]
     pub(crate) fn give_back(&mut self, limits: &Limits) {
         if self.rate.is_some() {
             self.give_back_rate(limits);

@@ -8,7 +8,7 @@ use crate::{
     control::{Breaker, Budget, Concurrency},
     gates::{Controls, Purse},
     overrun::Overruns,
-    switch::{self, Retries},
+    switch::Retries,
 };
 
 impl<C: Clock, K> Pipeline<C, K> {
@@ -52,10 +52,7 @@ impl<C: Clock, K> Pipeline<C, K> {
 
     /// What the two switches say together.
     pub fn retries_now(&self) -> Retries {
-        match switch::retries() {
-            Retries::On => self.parts.shared.retries.state(),
-            Retries::Off => Retries::Off,
-        }
+        self.parts.retries()
     }
 
     /// The breaker in force, to look at or to move by hand.

@@ -12,12 +12,12 @@ use std::{
 };
 
 use pin_project_lite::pin_project;
-use relent_core::{Decision, StopReason, Timestamp};
+use relent_core::{Decision, Outcome, StopReason, Timestamp, Verdict};
 
 use super::{Ending, LastError};
 use crate::{
-    call::{Attempt, Begun, Call},
-    calls::{Calls, Routed},
+    call::{Attempt, Begun, Course, Straight},
+    calls::{Calls, Routed, Said},
     classify::Classifier,
     clock::{Clock, Timer},
     operation::Operation,
@@ -26,37 +26,64 @@ use crate::{
 };
 
 pin_project! {
-    /// A call on its way. What is in flight is dropped before the call is.
+    /// A call on its way.
     pub(super) struct Drive<P: Reach, R, Op: Operation> {
         #[pin]
         attempt: Option<Op::Future>,
         #[pin]
         timer: Timer<<P::Clock as Clock>::Sleep>,
         last: LastError<Op::Error>,
-        terms: Option<Calls<P, R>>,
-        call: Option<Call<P, R>>,
+        via: P,
+        route: R,
+        said: Said,
+        // `None`: it has not begun, or went straight through.
+        course: Option<Course>,
         step: Step,
         operation: Op,
+    }
+
+    impl<P: Reach, R, Op: Operation> PinnedDrop for Drive<P, R, Op> {
+        fn drop(this: Pin<&mut Self>) {
+            if this.course.is_some() {
+                this.cancel();
+            }
+        }
     }
 }
 
 /// What a call has to show when it stops, and why it does.
 type Stopped<Op> = (Ending<<Op as Operation>::Value, <Op as Operation>::Error>, StopReason);
 
+/// Where a poll of it has come to.
+type TurnOf<Op> = Turn<<Op as Operation>::Value, <Op as Operation>::Error>;
+
 /// What the next poll goes on with.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Step {
-    /// The call's beginning, if there is none yet. Otherwise it is over, or the operation panicked before it had a
-    /// future.
+    /// The call's beginning.
+    Begin,
+    /// Nothing: it is over, or the operation panicked.
     Idle,
     /// A gate.
     Queue,
-    /// The end of the attempt in flight, by itself or at that time.
-    Attempt(Timestamp),
+    /// The end of that attempt, by itself or when it must be given up.
+    Attempt(Attempt),
     /// The next attempt, after a wait until then.
     Wait(Timestamp),
     /// The next attempt, as soon as others had their turn.
     Yield,
+}
+
+/// Where a poll has come to when it leaves the straight way, or takes up the call again.
+pub(super) enum Turn<T, E> {
+    /// The call begins at that time.
+    Begin(Timestamp),
+    /// Its first attempt was polled and is not ready.
+    Pending(Attempt),
+    /// Its first attempt was ready at once, at that time, and did not give what the call came for.
+    Ready(Verdict, Result<T, E>, Timestamp),
+    /// Where the last poll ended.
+    Resume,
 }
 
 /// What is to be done now.
@@ -64,6 +91,8 @@ enum Next {
     Begin(Attempt),
     /// An attempt is in flight.
     GoOn,
+    /// It has just been polled, and is.
+    Pending,
     Stop(StopReason),
 }
 
@@ -75,14 +104,17 @@ enum Pause {
 
 impl<P: Reach, R, Op: Operation> Drive<P, R, Op> {
     #[inline]
-    pub(super) const fn new(terms: Calls<P, R>, operation: Op) -> Self {
+    pub(super) fn new(calls: Calls<P, R>, operation: Op) -> Self {
+        let Calls { via, said, route } = calls;
         Self {
             attempt: None,
             timer: Timer::new(),
             last: LastError(None),
-            terms: Some(terms),
-            call: None,
-            step: Step::Idle,
+            via,
+            route,
+            said,
+            course: None,
+            step: Step::Begin,
             operation,
         }
     }
@@ -90,9 +122,23 @@ impl<P: Reach, R, Op: Operation> Drive<P, R, Op> {
     /// What became of the call. To be asked when it has stopped.
     #[cold]
     pub(super) fn report(self: Pin<&mut Self>, reason: StopReason) -> Report {
-        match self.project().call {
-            Some(call) => call.report_for(reason),
+        let this = self.project();
+        match this.course {
+            Some(course) => course.report(this.via.pipeline().parts(), reason),
             None => unreachable!("a call that has stopped has begun"),
+        }
+    }
+
+    /// The caller gives up, unless the call has stopped or has not begun. What is in flight is dropped first.
+    #[inline(never)]
+    fn cancel(self: Pin<&mut Self>) {
+        let mut this = self.project();
+        if let Some(course) = this.course
+            && course.stopped().is_none()
+        {
+            this.attempt.set(None);
+            this.timer.stop();
+            course.cancel(this.via.pipeline());
         }
     }
 }
@@ -104,91 +150,82 @@ where
     Op: Operation,
     P::Classifier: Classifier<Op::Value, Op::Error>,
 {
-    /// A call that is ready at once goes straight through here; whatever takes longer goes on in
-    /// [`Drive::go_on`], which is called, so that it does not weigh on the first.
+    /// A call that nothing holds up and that is ready at once goes [straight](Straight) through here: its value. What
+    /// else there is to do is for [`Drive::go_on`], which stands apart so that it does not weigh on the first.
     #[inline(always)]
-    pub(super) fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Stopped<Op>> {
-        let mut drive = self;
-        let this = drive.as_mut().project();
-        let slot = match this.call {
-            Some(_) => return drive.go_on(cx),
-            slot => slot,
+    pub(super) fn go_straight(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Result<Op::Value, TurnOf<Op>> {
+        let mut this = self.project();
+        if *this.step != Step::Begin {
+            return Err(Turn::Resume);
+        }
+        let pipeline = this.via.pipeline();
+        let began = pipeline.clock().now();
+        let Some((straight, mut holding)) = Straight::begin(pipeline.parts(), this.said, began) else {
+            return Err(Turn::Begin(began));
         };
-        let Some(terms) = this.terms.take() else { unreachable!("a call begins once") };
-        let call = slot.insert(Call::begin(terms));
-        let now = call.history().started;
-        let attempt = match call.try_begin(now) {
-            Begun::Attempt(attempt) => attempt,
-            begun => return drive.go_on_unbegun(begun, now, cx),
-        };
-        let mut future = this.attempt;
-        // While it is polled, calls that begin there see whose attempt they are part of.
-        let polled = call.frame().around(|| {
-            future.set(Some(this.operation.begin(attempt, || call.work())));
-            poll_attempt(future.as_mut(), cx)
+        *this.step = Step::Idle;
+        let attempt = straight.attempt();
+        let polled = straight.around(|| {
+            this.attempt.set(Some(this.operation.begin(attempt, || holding.work())));
+            poll_attempt(this.attempt.as_mut(), cx)
         });
         let Poll::Ready(result) = polled else {
-            *this.step = Step::Attempt(attempt.give_up_at);
-            return drive.go_on_pending(cx);
+            straight.turn_aside(holding, this.course, this.said);
+            return Err(Turn::Pending(attempt));
         };
-        future.set(None);
-        match drive.as_mut().conclude(Some(result), cx) {
-            ControlFlow::Break(stopped) => Poll::Ready(stopped),
-            ControlFlow::Continue(Pause::UntilPolled) => Poll::Pending,
-            ControlFlow::Continue(Pause::Timer) => drive.go_on(cx),
+        this.attempt.set(None);
+        let ended = pipeline.clock().now();
+        match (pipeline.verdict((&result).into(), this.route.route()), result) {
+            (Verdict::Success, Ok(value)) => {
+                straight.succeed(&mut holding, ended);
+                holding.end();
+                Ok(value)
+            }
+            (verdict, result) => {
+                straight.turn_aside(holding, this.course, this.said);
+                Err(Turn::Ready(verdict, result, ended))
+            }
         }
     }
 
-    /// Goes on where the last poll ended.
-    #[inline(never)]
-    fn go_on(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Stopped<Op>> {
-        let next = ready!(self.as_mut().resume(cx));
-        self.go_on_with(next, cx)
+    /// [`Drive::go_straight`], for a call that must be able to [report](Drive::report) its success: it takes a turn at
+    /// once.
+    pub(super) fn turn(self: Pin<&mut Self>) -> TurnOf<Op> {
+        match self.step {
+            Step::Begin => Turn::Begin(self.via.pipeline().clock().now()),
+            _ => Turn::Resume,
+        }
     }
 
-    /// Goes on where a gate was shut, or the call is over.
-    #[cold]
-    #[inline(never)]
-    fn go_on_unbegun(
+    /// Goes on after a turn: attempts and waits, until the core says stop or there is something to wait for.
+    pub(super) fn go_on(
         mut self: Pin<&mut Self>,
-        begun: Begun,
-        now: Timestamp,
+        turn: TurnOf<Op>,
         cx: &mut Context<'_>,
     ) -> Poll<Stopped<Op>> {
-        let next = ready!(self.as_mut().next(begun, now, cx));
-        self.go_on_with(next, cx)
-    }
-
-    /// Goes on where an attempt has been polled and is not ready. The timer is set here and not before.
-    #[inline(never)]
-    fn go_on_pending(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Stopped<Op>> {
-        ready!(self.as_mut().poll_end(cx));
-        match self.as_mut().conclude(None, cx) {
-            ControlFlow::Break(stopped) => Poll::Ready(stopped),
-            ControlFlow::Continue(Pause::UntilPolled) => Poll::Pending,
-            ControlFlow::Continue(Pause::Timer) => self.go_on(cx),
-        }
-    }
-
-    /// Attempts and waits in turn, until the core says stop.
-    fn go_on_with(mut self: Pin<&mut Self>, mut next: Next, cx: &mut Context<'_>) -> Poll<Stopped<Op>> {
-        loop {
-            let mut this = self.as_mut().project();
-            let Some(call) = this.call else { unreachable!("it has begun") };
-            let polled = match next {
-                Next::Begin(attempt) => call.frame().around(|| {
-                    let future = this.operation.begin(attempt, || call.work());
-                    this.attempt.set(Some(future));
-                    *this.step = Step::Attempt(attempt.give_up_at);
-                    poll_attempt(this.attempt.as_mut(), cx)
-                }),
-                Next::GoOn => call.frame().around(|| poll_attempt(this.attempt.as_mut(), cx)),
-                Next::Stop(reason) => {
-                    *this.step = Step::Idle;
-                    return Poll::Ready((this.last.take().or(Ending::Refused), reason));
+        let mut next = match turn {
+            Turn::Begin(began) => ready!(self.as_mut().set_out(began, cx)),
+            Turn::Pending(attempt) => {
+                *self.as_mut().project().step = Step::Attempt(attempt);
+                Next::Pending
+            }
+            Turn::Ready(verdict, result, ended) => {
+                let concluded = self.as_mut().take_in(verdict, Some(result), ended, cx);
+                match ready!(self.as_mut().after(concluded, cx)) {
+                    ControlFlow::Break(stopped) => return Poll::Ready(stopped),
+                    ControlFlow::Continue(next) => next,
                 }
-            };
-            let result = match polled {
+            }
+            Turn::Resume if matches!(self.step, Step::Attempt(_)) => Next::GoOn,
+            Turn::Resume => ready!(self.as_mut().resume(cx)),
+        };
+        loop {
+            if let Next::Stop(reason) = next {
+                let this = self.project();
+                *this.step = Step::Idle;
+                return Poll::Ready((this.last.take().or(Ending::Refused), reason));
+            }
+            let result = match self.as_mut().poll_next(next, cx) {
                 Poll::Ready(result) => Some(result),
                 Poll::Pending => {
                     ready!(self.as_mut().poll_end(cx));
@@ -198,33 +235,92 @@ where
             let mut this = self.as_mut().project();
             this.attempt.set(None);
             this.timer.stop();
-            match self.as_mut().conclude(result, cx) {
+            let concluded = self.as_mut().conclude(result, cx);
+            next = match ready!(self.as_mut().after(concluded, cx)) {
                 ControlFlow::Break(stopped) => return Poll::Ready(stopped),
-                ControlFlow::Continue(Pause::UntilPolled) => return Poll::Pending,
-                ControlFlow::Continue(Pause::Timer) => next = ready!(self.as_mut().resume(cx)),
-            }
+                ControlFlow::Continue(next) => next,
+            };
         }
     }
 
-    /// Takes in how an attempt ended, without a result if it timed out.
-    #[inline(always)]
-    fn conclude(
+    /// Begins the attempt, or goes on with the one in flight.
+    #[inline]
+    fn poll_next(
         self: Pin<&mut Self>,
+        next: Next,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Op::Value, Op::Error>> {
+        let mut this = self.project();
+        let Some(course) = this.course else { unreachable!("it has begun") };
+        match next {
+            Next::Begin(attempt) => course.frame().around(|| {
+                let work = || course.work(this.via.pipeline().parts());
+                let future = this.operation.begin(attempt, work);
+                this.attempt.set(Some(future));
+                *this.step = Step::Attempt(attempt);
+                poll_attempt(this.attempt.as_mut(), cx)
+            }),
+            Next::GoOn => course.frame().around(|| poll_attempt(this.attempt.as_mut(), cx)),
+            // The timer of an attempt is set after its first poll and not before.
+            Next::Pending | Next::Stop(_) => Poll::Pending,
+        }
+    }
+
+    /// What comes after the end of an attempt, when it is there.
+    fn after(
+        self: Pin<&mut Self>,
+        concluded: ControlFlow<Stopped<Op>, Pause>,
+        cx: &mut Context<'_>,
+    ) -> Poll<ControlFlow<Stopped<Op>, Next>> {
+        match concluded {
+            ControlFlow::Break(stopped) => Poll::Ready(ControlFlow::Break(stopped)),
+            ControlFlow::Continue(Pause::UntilPolled) => Poll::Pending,
+            ControlFlow::Continue(Pause::Timer) => self.resume(cx).map(ControlFlow::Continue),
+        }
+    }
+
+    /// The call begins, and its first attempt if it may.
+    fn set_out(mut self: Pin<&mut Self>, began: Timestamp, cx: &mut Context<'_>) -> Poll<Next> {
+        let this = self.as_mut().project();
+        let pipeline = this.via.pipeline();
+        let course = this.course.insert(Course::new(pipeline.parts(), this.said, began));
+        course.set_out(pipeline, this.route.route(), this.said);
+        *this.step = Step::Idle;
+        self.begin(began, cx)
+    }
+
+    /// Takes in how an attempt ended, without a result if it timed out.
+    fn conclude(
+        mut self: Pin<&mut Self>,
         result: Option<Result<Op::Value, Op::Error>>,
         cx: &mut Context<'_>,
     ) -> ControlFlow<Stopped<Op>, Pause> {
-        let this = self.project();
-        let Some(call) = this.call else { unreachable!("an attempt belongs to a call") };
-        if !this.operation.can_repeat() {
-            call.forbid_retries();
+        let this = self.as_mut().project();
+        let Some(course) = this.course else { unreachable!("an attempt belongs to a call") };
+        let pipeline = this.via.pipeline();
+        let ended = pipeline.clock().now();
+        if result.is_none() {
+            course.give_up(pipeline.parts(), ended);
         }
-        let decision = match &result {
-            Some(result) => {
-                let now = call.pipeline().clock().now();
-                call.conclude_outcome_at(result.into(), now)
-            }
-            None => call.time_out::<Op::Value, Op::Error>(),
-        };
+        let outcome = result.as_ref().map_or(Outcome::TimedOut, Outcome::from);
+        let verdict = pipeline.verdict(outcome, this.route.route());
+        self.take_in(verdict, result, ended, cx)
+    }
+
+    /// Takes in what the end of an attempt means.
+    fn take_in(
+        self: Pin<&mut Self>,
+        verdict: Verdict,
+        result: Option<Result<Op::Value, Op::Error>>,
+        ended: Timestamp,
+        cx: &mut Context<'_>,
+    ) -> ControlFlow<Stopped<Op>, Pause> {
+        let this = self.project();
+        let Some(course) = this.course else { unreachable!("an attempt belongs to a call") };
+        if !this.operation.can_repeat() {
+            course.forbid_retries();
+        }
+        let decision = course.conclude(this.via.pipeline().parts(), verdict, ended);
         let result = match (decision, result) {
             (Decision::Retry(_), Some(Ok(value))) => {
                 this.operation.discard(value);
@@ -247,7 +343,7 @@ where
                 Pause::UntilPolled
             }
             false => {
-                *this.step = Step::Wait(call.ended().after(wait.length));
+                *this.step = Step::Wait(ended.after(wait.length));
                 Pause::Timer
             }
         })
@@ -256,33 +352,34 @@ where
     /// What comes next, when it is there.
     fn resume(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Next> {
         let this = self.as_mut().project();
-        let Some(call) = this.call else { unreachable!("it has begun") };
+        let clock = this.via.pipeline().clock();
         match *this.step {
             Step::Attempt(_) => return Poll::Ready(Next::GoOn),
             Step::Queue => return self.poll_queue(cx),
             Step::Wait(until) => {
                 let _need_not_end = this.operation.poll_discarded(cx);
-                ready!(this.timer.poll_until(call.pipeline().clock(), until, cx));
+                ready!(this.timer.poll_until(clock, until, cx));
             }
             Step::Yield => {
                 let _need_not_end = this.operation.poll_discarded(cx);
             }
-            Step::Idle => panic!("polled after it has given its output or panicked"),
+            Step::Begin | Step::Idle => panic!("polled after it has given its output or panicked"),
         }
         *this.step = Step::Idle;
-        let now = call.pipeline().clock().now();
-        let begun = call.try_begin(now);
-        self.next(begun, now, cx)
+        let now = clock.now();
+        self.begin(now, cx)
     }
 
-    fn next(mut self: Pin<&mut Self>, begun: Begun, now: Timestamp, cx: &mut Context<'_>) -> Poll<Next> {
+    /// The next attempt, if it may be made.
+    fn begin(mut self: Pin<&mut Self>, now: Timestamp, cx: &mut Context<'_>) -> Poll<Next> {
         let this = self.as_mut().project();
-        let Some(call) = this.call else { unreachable!("it has begun") };
-        match begun {
+        let Some(course) = this.course else { unreachable!("it has begun") };
+        let parts = this.via.pipeline().parts();
+        match course.try_begin(parts, now) {
             Begun::Attempt(attempt) => Poll::Ready(Next::Begin(attempt)),
             Begun::Stopped(reason) => Poll::Ready(Next::Stop(reason)),
             Begun::Shut(_) => {
-                if let Err(reason) = call.join_queue(now) {
+                if let Err(reason) = course.join_queue(parts, now) {
                     return Poll::Ready(Next::Stop(reason));
                 }
                 *this.step = Step::Queue;
@@ -293,8 +390,8 @@ where
 
     fn poll_queue(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Next> {
         let this = self.project();
-        let Some(call) = this.call else { unreachable!("it has begun") };
-        let begun = ready!(call.poll_queue(this.timer, cx));
+        let Some(course) = this.course else { unreachable!("it has begun") };
+        let begun = ready!(course.poll_queue(this.via.pipeline(), this.timer, cx));
         *this.step = Step::Idle;
         Poll::Ready(begun.map_or_else(Next::Stop, Next::Begin))
     }
@@ -302,10 +399,9 @@ where
     /// The end of the attempt in flight, which is not ready by itself. When it is there, the attempt is dropped.
     fn poll_end(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let mut this = self.project();
-        let (Step::Attempt(until), Some(call)) = (*this.step, this.call) else {
-            unreachable!("an attempt in flight has an end")
-        };
-        ready!(this.timer.poll_until(call.pipeline().clock(), until, cx));
+        let Step::Attempt(attempt) = *this.step else { unreachable!("an attempt in flight has an end") };
+        let clock = this.via.pipeline().clock();
+        ready!(this.timer.poll_from_until(clock, attempt.began, attempt.give_up_at, cx));
         this.attempt.set(None);
         Poll::Ready(())
     }

@@ -15,6 +15,8 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) policy: BreakerPolicy,
+    /// A call that takes more nanoseconds is slow.
+    pub(super) slow_after: u64,
     pub(super) seed: u64,
     /// A [`Phase`]: read by every call, written only when the mode changes.
     pub(super) state: AtomicU64,
@@ -37,6 +39,7 @@ impl Shared {
             slots: (0..policy.probes).map(|_| AtomicU64::new(Slot::FREE.word())).collect(),
             row: Line(Tagged::new()),
             window,
+            slow_after: policy.slow_after_nanos(),
             policy,
         }
     }
@@ -48,18 +51,18 @@ impl Shared {
 
     #[inline]
     pub(super) fn admit(&self, clock: impl FnOnce() -> Timestamp) -> Result<Ticket, Refusal> {
-        match self.admit_closed() {
-            Some(ticket) => Ok(ticket),
+        match self.closed() {
+            Some(phase) => Ok(Ticket::plain(phase)),
             None if self.phase().mode() == Mode::Isolated => Err(self.policy.isolated()),
             None => self.admit_at(clock()),
         }
     }
 
-    /// A ticket, if every call is let through.
+    /// Where it stands, if every call is let through.
     #[inline(always)]
-    pub(super) fn admit_closed(&self) -> Option<Ticket> {
+    pub(super) fn closed(&self) -> Option<Phase> {
         let phase = self.phase();
-        phase.lets_through().then_some(plain(phase))
+        phase.lets_through().then_some(phase)
     }
 
     fn admit_at(&self, now: Timestamp) -> Result<Ticket, Refusal> {
@@ -76,7 +79,7 @@ impl Shared {
                 Standing::Settled(Mode::HalfOpen) => self.probe(phase, now),
                 Standing::Settled(Mode::Isolated) => return Err(self.policy.isolated()),
                 Standing::Settled(Mode::Closed | Mode::ForcedClosed | Mode::ObserveOnly) => {
-                    return Ok(plain(phase));
+                    return Ok(Ticket::plain(phase));
                 }
                 Standing::Opening | Standing::HalfOpening => return Err(CHANGING),
             };
@@ -112,8 +115,7 @@ impl Shared {
     /// Records a good call of a breaker that lets every call through. `false`: it is another, or stands elsewhere, and
     /// nothing was done. It changes no mode: most calls end here.
     #[inline(always)]
-    pub(super) fn record_good(&self, ticket: Ticket, mark: Mark, now: Timestamp) -> bool {
-        let phase = ticket.phase;
+    pub(super) fn record_good(&self, phase: Phase, mark: Mark, now: Timestamp) -> bool {
         let is_good = !mark.is_bad() && phase.counts_all() && self.phase() == phase;
         if is_good {
             let epoch = Epoch { state: &self.state, phase };
@@ -223,10 +225,4 @@ impl Shared {
     pub(super) fn lease(&self, phase: Phase, now: Timestamp) -> Slot {
         Slot::lent(now.after(self.policy.probe_timeout), phase.generation())
     }
-}
-
-/// A ticket for a call that is no probe.
-#[inline]
-const fn plain(phase: Phase) -> Ticket {
-    Ticket { phase, probe: None, first: false }
 }

@@ -1,0 +1,129 @@
+//! The straight way through, which most calls take: nothing holds the call up, nobody listens, and its first attempt
+//! succeeds at once.
+//!
+//! Such a call needs no history and no report, so it is made with as little as it must give back. Where anything
+//! else comes of it, a [`Course`] takes over at the point that was reached, as if it had come all the way.
+
+use std::{mem::ManuallyDrop, sync::Arc};
+
+use relent_core::{Timestamp, breaker::Phase};
+
+use super::{Attempt, Course};
+use crate::{
+    ambient,
+    calls::Said,
+    control::{Breaker, Concurrency},
+    gates::{Held, Pass},
+    nesting::{self, Frame},
+    overrun::{Overseen, Work},
+    pipeline::Parts,
+};
+
+/// A call in its first attempt: what the way through needs to know, in registers.
+#[derive(Clone, Copy)]
+pub(crate) struct Straight<'p> {
+    parts: &'p Parts,
+    attempt: Attempt,
+    /// The breaker, if there is one, and where it stood.
+    breaker: Option<(&'p Breaker, Phase)>,
+}
+
+/// What it must give back: dropped, it does. (Apart from the rest, and read once: what a panic may have to find stands
+/// in memory.)
+pub(crate) struct Holding<'p> {
+    parts: &'p Parts,
+    /// The limit in which it has a place.
+    limit: Option<&'p Concurrency>,
+    /// The attempt's work, where that may outlive it.
+    overseen: Option<Box<Overseen>>,
+}
+
+impl<'p> Straight<'p> {
+    /// A call that begins at `now` and goes straight to its attempt. `None`: it cannot, and nothing was done yet; all
+    /// that may stand in its way is looked at before the first thing is taken.
+    #[inline(always)]
+    pub(crate) fn begin(parts: &'p Parts, said: &Said, now: Timestamp) -> Option<(Self, Holding<'p>)> {
+        let most = parts.straight_for()?;
+        let is_plain =
+            said.upstream.is_none() && !parts.is_observed() && !nesting::is_inside() && !ambient::is_set();
+        if !is_plain {
+            return None;
+        }
+        let give_up_at = Timestamp::from_nanos(now.as_nanos().saturating_add(most));
+        let controls = parts.controls();
+        let breaker = match &controls.breaker {
+            Some(breaker) => Some((breaker, breaker.closed()?)),
+            None => None,
+        };
+        let limit = controls.admission.concurrency.as_ref();
+        if let Some(limit) = limit {
+            limit.enter().ok()?;
+        }
+        controls.begin(now);
+        let attempt = Attempt { number: 1, began: now, give_up_at };
+        Some((Self { parts, attempt, breaker }, Holding { parts, limit, overseen: None }))
+    }
+
+    #[inline]
+    pub(crate) const fn attempt(self) -> Attempt {
+        self.attempt
+    }
+
+    /// Does the attempt's work. Calls that begin there see whose attempt they are part of.
+    #[inline(always)]
+    pub(crate) fn around<R>(self, work: impl FnOnce() -> R) -> R {
+        let most = self.parts.policy().retry.max_attempts;
+        Frame::new(self.parts.identity(), most).around_outermost(work)
+    }
+
+    /// The attempt has succeeded, and with it the call. (Nobody listens: a breaker that this call opens because it was
+    /// slow need not be told of.)
+    #[inline(always)]
+    pub(crate) fn succeed(self, holding: &mut Holding<'_>, now: Timestamp) {
+        if let Some((breaker, phase)) = self.breaker {
+            let _transition = breaker.succeeded(phase, self.attempt.began, now);
+        }
+        if let Some(purse) = &self.parts.controls().budget {
+            purse.budget.on_only_success(now);
+        }
+        if let Some(limit) = holding.limit.take() {
+            limit.leave();
+        }
+    }
+
+    /// The call from here on, in its attempt.
+    #[inline(always)]
+    pub(crate) fn turn_aside(self, holding: Holding<'_>, course: &mut Option<Course>, said: &Said) {
+        let mut holding = ManuallyDrop::new(holding); // what it holds goes over to the course
+        let held = (Pass::of(holding.limit), self.breaker.map(|(_, phase)| phase));
+        Course::take_over(course, self.parts, said, self.attempt, held, holding.overseen.take());
+    }
+}
+
+impl Holding<'_> {
+    /// As [`Course::work`].
+    pub(crate) fn work(&mut self) -> Work {
+        let place = self.limit.take().map(|limit| Arc::new(limit.keep()));
+        self.overseen.get_or_insert_default().begin([place, None], self.parts.tally())
+    }
+
+    /// The call is over, and has given back its place.
+    #[inline(always)]
+    pub(crate) fn end(self) {
+        let mut held = ManuallyDrop::new(self);
+        if let Some(overseen) = held.overseen.take() {
+            drop(overseen);
+        }
+    }
+}
+
+impl Drop for Holding<'_> {
+    #[cold]
+    #[inline(never)]
+    fn drop(&mut self) {
+        Held::of_first_attempt(Pass::of(self.limit), None).abandon(self.parts.controls());
+        if self.overseen.as_mut().is_some_and(|overseen| overseen.give_up()) {
+            self.parts.tally().count();
+        }
+    }
+}
