@@ -20,7 +20,7 @@ use counting::counted;
 use relent::{
     Clock, ConcurrencyPolicy, Error, Event, Gates, Observe, Pipeline, Policy, Scene, StopReason, Timestamp,
 };
-use support::whole;
+use support::{standard, whole};
 
 /// A clock whose sleepers find their instant come at once; it keeps no list of them.
 #[derive(Clone, Debug, Default)]
@@ -92,9 +92,11 @@ impl Observe for Deaf {
 
 #[test]
 fn a_success_at_once_allocates_nothing() {
-    let users = users();
-    let (result, allocations) = polled(users.safe().run(|_| async { Ok::<_, Infallible>(42) }));
-    assert_eq!((result.unwrap(), allocations), (42, 0));
+    let straight = Pipeline::on(Leaping::default(), standard()).unwrap();
+    for users in [users(), straight] {
+        let (result, allocations) = polled(users.safe().run(|_| async { Ok::<_, Infallible>(42) }));
+        assert_eq!((result.unwrap(), allocations), (42, 0));
+    }
 }
 
 /// Ready the second time it is polled, as an operation is that waits for a socket.
@@ -111,14 +113,16 @@ fn pending_once() -> impl Future<Output = Result<u32, Infallible>> {
 
 #[test]
 fn a_call_that_pends_under_two_deadlines_allocates_nothing_where_execution_policy_allocates_twice() {
-    let users = Pipeline::on(Standing, whole()).unwrap();
-    let mut call = pin!(users.safe().run(|_| pending_once()));
-    let mut cx = Context::from_waker(Waker::noop());
-    let (pending, first) = counted(|| call.as_mut().poll(&mut cx).is_pending());
-    let (ended, second) = counted(|| call.as_mut().poll(&mut cx));
-    assert!(pending, "it waits, and its timer is set");
-    assert!(matches!(ended, Poll::Ready(Ok(42))));
-    assert_eq!((first, second), (0, 0));
+    for policy in [whole(), standard()] {
+        let users = Pipeline::on(Standing, policy).unwrap();
+        let mut call = pin!(users.safe().run(|_| pending_once()));
+        let mut cx = Context::from_waker(Waker::noop());
+        let (pending, first) = counted(|| call.as_mut().poll(&mut cx).is_pending());
+        let (ended, second) = counted(|| call.as_mut().poll(&mut cx));
+        assert!(pending, "it waits, and its timer is set");
+        assert!(matches!(ended, Poll::Ready(Ok(42))));
+        assert_eq!((first, second), (0, 0));
+    }
 }
 
 #[test]

@@ -14,8 +14,8 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use relent::{BlockingClock, Clock, Pipeline, Timestamp};
-use support::whole;
+use relent::{BlockingClock, Clock, Pipeline, Policy, Timestamp};
+use support::{standard, whole};
 
 /// A clock that counts how often it is asked.
 #[derive(Clone, Debug, Default)]
@@ -51,8 +51,12 @@ impl BlockingClock for Counting {
     }
 }
 
-fn users(clock: &Counting) -> Pipeline<Counting> {
-    Pipeline::on(clock.clone(), whole()).unwrap()
+/// Clocks, with pipelines that hold everything and those that a call goes straight through.
+fn users() -> impl Iterator<Item = (Counting, Pipeline<Counting>)> {
+    [whole, standard].into_iter().map(|policy: fn() -> Policy| {
+        let clock = Counting::default();
+        (clock.clone(), Pipeline::on(clock, policy()).unwrap())
+    })
 }
 
 fn poll_once<F: Future>(future: F) -> Poll<F::Output> {
@@ -61,33 +65,34 @@ fn poll_once<F: Future>(future: F) -> Poll<F::Output> {
 
 #[test]
 fn a_ready_call_reads_the_clock_twice_and_sets_no_timer() {
-    let clock = Counting::default();
-    let users = users(&clock);
-    assert!(matches!(poll_once(users.run(|_| async { Ok::<_, Infallible>(7) })), Poll::Ready(Ok(7))));
-    assert_eq!((clock.reads.load(Relaxed), clock.timers.load(Relaxed)), (2, 0));
+    for (clock, users) in users() {
+        assert!(matches!(poll_once(users.run(|_| async { Ok::<_, Infallible>(7) })), Poll::Ready(Ok(7))));
+        assert_eq!((clock.reads.load(Relaxed), clock.timers.load(Relaxed)), (2, 0));
+    }
 }
 
 #[test]
 fn a_ready_blocking_call_does_so_too() {
-    let clock = Counting::default();
-    assert_eq!(users(&clock).run_blocking(|_| Ok::<_, Infallible>(7)).unwrap(), 7);
-    assert_eq!((clock.reads.load(Relaxed), clock.timers.load(Relaxed)), (2, 0));
+    for (clock, users) in users() {
+        assert_eq!(users.run_blocking(|_| Ok::<_, Infallible>(7)).unwrap(), 7);
+        assert_eq!((clock.reads.load(Relaxed), clock.timers.load(Relaxed)), (2, 0));
+    }
 }
 
 #[test]
 fn one_that_waits_once_sets_one_timer_for_both_deadlines() {
-    let clock = Counting::default();
-    let users = users(&clock);
-    let mut waited = false;
-    let mut call = pin!(users.run(|_| {
-        let mut first = !std::mem::replace(&mut waited, true);
-        poll_fn(move |_| match std::mem::take(&mut first) {
-            true => Poll::Pending,
-            false => Poll::Ready(Ok::<_, Infallible>(7)),
-        })
-    }));
-    let mut poll = || call.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-    assert!(poll().is_pending());
-    assert!(matches!(poll(), Poll::Ready(Ok(7))));
-    assert_eq!((clock.reads.load(Relaxed), clock.timers.load(Relaxed)), (2, 1));
+    for (clock, users) in users() {
+        let mut waited = false;
+        let mut call = pin!(users.run(|_| {
+            let mut first = !std::mem::replace(&mut waited, true);
+            poll_fn(move |_| match std::mem::take(&mut first) {
+                true => Poll::Pending,
+                false => Poll::Ready(Ok::<_, Infallible>(7)),
+            })
+        }));
+        let mut poll = || call.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(poll().is_pending());
+        assert!(matches!(poll(), Poll::Ready(Ok(7))));
+        assert_eq!((clock.reads.load(Relaxed), clock.timers.load(Relaxed)), (2, 1));
+    }
 }

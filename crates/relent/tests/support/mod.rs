@@ -167,6 +167,13 @@ pub(crate) fn whole() -> Policy {
     }
 }
 
+/// [`whole`] without a rate and without a limit on attempts: what the standard pipeline is, and what a call may go
+/// straight through.
+pub(crate) fn standard() -> Policy {
+    let whole = whole();
+    Policy { admission: Gates { rate: None, ..whole.admission }, attempt: Gates::default(), ..whole }
+}
+
 /// `first`, doubling up to `max`.
 pub(crate) fn doubling(first: Duration, max: Duration) -> Backoff {
     Backoff::Exponential { base: first, factor_milli: 2000, max }

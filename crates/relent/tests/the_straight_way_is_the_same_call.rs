@@ -1,0 +1,168 @@
+//! A call that nobody listens to and that nothing holds up keeps less in mind than others. It must come to the same:
+//! what it leaves in the controls, and what it gives back.
+
+mod support;
+
+use std::{
+    future::{Future, pending},
+    io,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
+    sync::Arc,
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use relent::{
+    Attempt, BreakerPolicy, Event, Idempotency, ManualClock, Observe, Pipeline, Policy, Scene, SlowCalls,
+    breaker::Mode, window::Counts,
+};
+use support::{SECOND, standard};
+
+/// Hears everything and does nothing: its pipeline's calls take the long way.
+struct Listener;
+
+impl Observe for Listener {
+    fn observe(&self, _: Scene<'_>, _: &Event<'_>) {}
+}
+
+/// What an operation does at each attempt.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Succeed,
+    SucceedLater,
+    SucceedSlowly,
+    Refuse,
+    Fail,
+    Hang,
+    Panic,
+}
+
+const ALL: [Act; 7] =
+    [Act::Succeed, Act::SucceedLater, Act::SucceedSlowly, Act::Refuse, Act::Fail, Act::Hang, Act::Panic];
+
+async fn play(clock: ManualClock, act: Act) -> io::Result<u32> {
+    match act {
+        Act::Succeed => Ok(7),
+        Act::SucceedLater => clock.sleep_for(SECOND / 10).await,
+        Act::SucceedSlowly => {
+            clock.advance(2 * SECOND);
+            Ok(7)
+        }
+        Act::Refuse => Err(io::ErrorKind::PermissionDenied.into()),
+        Act::Fail => Err(io::ErrorKind::ConnectionRefused.into()),
+        Act::Hang => pending().await,
+        Act::Panic => panic!("as planned"),
+    }
+}
+
+trait SleepFor {
+    async fn sleep_for(&self, length: Duration) -> io::Result<u32>;
+}
+
+impl SleepFor for ManualClock {
+    async fn sleep_for(&self, length: Duration) -> io::Result<u32> {
+        relent::Clock::sleep(self, length).await;
+        Ok(7)
+    }
+}
+
+/// What a call came to, and how it left the pipeline.
+#[derive(Debug, PartialEq)]
+struct Left {
+    came_to: String,
+    at: relent::Timestamp,
+    in_flight: Option<u32>,
+    tokens: Option<u32>,
+    counts: Option<Counts>,
+    mode: Option<Mode>,
+    overruns: relent::Overruns,
+}
+
+fn policy() -> Policy {
+    let slow_calls = Some(SlowCalls { longer_than: SECOND, rate_milli: 900 });
+    let known = standard().breaker.unwrap_or_default();
+    // Both of a pair of pipelines draw the same breaks if there is nothing to draw.
+    let breaker = BreakerPolicy { slow_calls, min_calls: 4, break_jitter_milli: 0, ..known };
+    Policy { breaker: Some(breaker), repeat: Idempotency::Safe, ..standard() }
+}
+
+/// Plays the acts one call after the other, each call the same act at every attempt, and says how each left things.
+fn played(acts: &[Act], listened: bool, with_work: bool) -> Vec<Left> {
+    let clock = ManualClock::new();
+    let quiet = Pipeline::on(clock.clone(), policy()).unwrap();
+    let pipeline = if listened { quiet.observed_by(Arc::new(Listener)) } else { quiet };
+    let call = |seed, act| {
+        let calls = pipeline.calls().with_seed(seed);
+        let operation = |_: Attempt| play(clock.clone(), act);
+        catch_unwind(AssertUnwindSafe(|| match with_work {
+            true => clock.block_on(calls.run_with_work(|attempt, work| {
+                let playing = operation(attempt);
+                async move {
+                    let _until_the_end = work;
+                    playing.await
+                }
+            })),
+            false => clock.block_on(calls.run(operation)),
+        }))
+    };
+    (0..)
+        .zip(acts)
+        .map(|(seed, act)| {
+            let came_to = format!("{:?}", call(seed, *act).map_err(|_| "it panicked"));
+            let now = relent::Clock::now(&clock);
+            Left {
+                came_to,
+                at: now,
+                in_flight: pipeline.call_limit().map(|limit| limit.in_flight()),
+                tokens: pipeline.budget().and_then(|budget| budget.tokens_milli(now)),
+                counts: pipeline.breaker().map(|breaker| breaker.counts(now)),
+                mode: pipeline.breaker().map(|breaker| breaker.status().mode),
+                overruns: pipeline.overruns(),
+            }
+        })
+        .collect()
+}
+
+#[test]
+fn a_call_comes_to_the_same_whether_anybody_listens_or_not() {
+    for (number, first) in ALL.into_iter().enumerate() {
+        for second in ALL {
+            let acts = [first, second, Act::Succeed, first, second, Act::SucceedSlowly, first, Act::Succeed];
+            for with_work in [false, true] {
+                let quiet = played(&acts, false, with_work);
+                assert_eq!(quiet, played(&acts, true, with_work), "{number}: {acts:?} {with_work}");
+                assert!(quiet.iter().all(|left| left.in_flight == Some(0)), "{acts:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_slow_success_opens_a_breaker_that_nobody_listens_to() {
+    let left = played(&[Act::SucceedSlowly; 7], false, false);
+    assert_eq!(left[2].mode, Some(Mode::Closed));
+    assert_eq!(left[3].mode, Some(Mode::Open));
+    assert!(left[4].came_to.contains("Breaker"), "{}", left[4].came_to);
+}
+
+#[test]
+fn a_call_that_is_dropped_in_its_first_attempt_gives_its_place_back() {
+    let pipeline = Pipeline::on(ManualClock::new(), policy()).unwrap();
+    let mut call = Box::pin(pipeline.run(|_| pending::<io::Result<()>>()));
+    let mut cx = Context::from_waker(Waker::noop());
+    assert!(call.as_mut().poll(&mut cx).is_pending());
+    assert_eq!(pipeline.call_limit().unwrap().in_flight(), 1);
+    drop(call);
+    assert_eq!(pipeline.call_limit().unwrap().in_flight(), 0);
+}
+
+#[test]
+#[should_panic(expected = "polled after it has given its output")]
+fn a_call_that_went_straight_through_is_over() {
+    let pipeline = Pipeline::on(ManualClock::new(), policy()).unwrap();
+    let mut call = pin!(pipeline.run(|_| async { io::Result::Ok(7) }));
+    let mut cx = Context::from_waker(Waker::noop());
+    assert!(matches!(call.as_mut().poll(&mut cx), Poll::Ready(Ok(7))));
+    let _never = call.poll(&mut cx);
+}
