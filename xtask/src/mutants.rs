@@ -86,7 +86,7 @@ const PARTS: [Part; 7] = [
         package: "relent",
         unit_tests: false,
         files: &["control/breaker.rs", "control/breaker/*.rs", "control/window.rs", "control/window/*.rs"],
-        tests: &["breaker_agrees_with_its_twin", "breaker_beats_its_peers", "breaker_cases"],
+        tests: &["breaker_agrees_with_its_twin", "breaker_beats_its_peers", "breaker_cases", "gates_cases"],
     },
     Part {
         name: "live-limits",
