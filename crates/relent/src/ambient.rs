@@ -116,7 +116,11 @@ impl<C: Clock> Ambient<C> {
         };
         let off = self.retries == Retries::Off || outer.is_some_and(|set| set.retries == Retries::Off);
         Set {
-            deadline: deadline.map(|at| Deadline { at, left: at.since(now), clock: TypeId::of::<C>() }),
+            deadline: deadline.map(|at| Deadline {
+                at,
+                left: at.since(now),
+                timeline: timeline(&self.clock),
+            }),
             attempt: self.attempt.or_else(|| outer.and_then(|set| set.attempt)),
             retries: if off { Retries::Off } else { Retries::On },
         }
@@ -179,19 +183,27 @@ struct Set {
     retries: Retries,
 }
 
-/// On the clock of who set it, and as what was left when the work was polled: clocks of one type agree, and others
-/// know the latter.
+/// On the clock of who set it, and as what was left when the work was polled: clocks of one timeline agree, and
+/// others know the latter.
 #[derive(Clone, Copy)]
 struct Deadline {
     at: Timestamp,
     left: Duration,
-    clock: TypeId,
+    timeline: Option<Timeline>,
+}
+
+/// A type of clocks, and what tells its clocks apart.
+type Timeline = (TypeId, usize);
+
+fn timeline<C: Clock>(clock: &C) -> Option<Timeline> {
+    Some((TypeId::of::<C>(), clock.timeline()?))
 }
 
 impl Set {
-    fn deadline_on<C: Clock>(&self, _: &C, now: impl FnOnce() -> Timestamp) -> Option<Timestamp> {
-        let Deadline { at, left, clock } = self.deadline?;
-        Some(if clock == TypeId::of::<C>() { at } else { now().after(left) })
+    fn deadline_on<C: Clock>(&self, clock: &C, now: impl FnOnce() -> Timestamp) -> Option<Timestamp> {
+        let deadline = self.deadline?;
+        let agree = deadline.timeline.is_some() && deadline.timeline == timeline(clock);
+        Some(if agree { deadline.at } else { now().after(deadline.left) })
     }
 
     fn write_to(&self, history: &mut History, deadline: Option<Timestamp>) {

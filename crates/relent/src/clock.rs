@@ -74,6 +74,13 @@ pub trait Clock: Clone + Send + Sync + 'static {
         self.sleep_until(at)
     }
 
+    /// What tells the instants of this clock from those of others of its type: where it is the same, they read the
+    /// same time alike. `None`, unless it is overridden: nobody knows, and a deadline that comes from one such clock is
+    /// to another the time that is left.
+    fn timeline(&self) -> Option<usize> {
+        None
+    }
+
     /// Waits for `length` from the call of this method (not from the first poll).
     fn sleep(&self, length: Duration) -> Self::Sleep {
         self.sleep_until(self.now().after(length))

@@ -6,7 +6,7 @@ use std::{io, thread, time::Duration};
 
 use relent::{
     Ambient, Backoff, Clock, Event, ManualClock, Nesting, Observe, Pipeline, Policy, Scene, StopReason,
-    TokioClock,
+    Timestamp, TokioClock,
 };
 use support::{SECOND, plain, with_attempts};
 
@@ -97,6 +97,16 @@ fn another_clock_is_told_what_is_left() {
     let on_tokio = ambient.around(|| Ambient::here(TokioClock)).unwrap().deadline().unwrap();
     let left = on_tokio.since(before);
     assert!(left >= 60 * SECOND && left < 60 * SECOND + Duration::from_secs(30), "{left:?}");
+}
+
+#[test]
+fn two_clocks_of_one_type_are_two_clocks() {
+    let (ahead, behind) = (ManualClock::starting_at(Timestamp::from_secs(3600)), ManualClock::new());
+    for (theirs, ours) in [(&ahead, &behind), (&behind, &ahead)] {
+        let ambient = Ambient::on(theirs.clone()).until(theirs.now().after(4 * SECOND));
+        let deadline = ambient.around(|| Ambient::here(ours.clone())).unwrap().deadline();
+        assert_eq!(deadline, Some(ours.now().after(4 * SECOND)));
+    }
 }
 
 #[test]

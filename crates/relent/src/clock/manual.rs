@@ -170,6 +170,10 @@ impl Clock for ManualClock {
         self.lock().now
     }
 
+    fn timeline(&self) -> Option<usize> {
+        Some(Arc::as_ptr(&self.hall).addr())
+    }
+
     fn sleep_until(&self, at: Timestamp) -> ManualSleep {
         ManualSleep { clock: self.clone(), at, progress: Progress::NotBegun }
     }

@@ -41,6 +41,10 @@ impl Clock for TokioClock {
         reading(Timestamp::ZERO, self.origin())
     }
 
+    fn timeline(&self) -> Option<usize> {
+        Some(0)
+    }
+
     fn sleep_until(&self, at: Timestamp) -> TokioSleep {
         TokioSleep::until(self.axis(), at)
     }
@@ -109,6 +113,10 @@ impl Clock for UnixClock {
     #[inline]
     fn now(&self) -> Timestamp {
         self.axis.now()
+    }
+
+    fn timeline(&self) -> Option<usize> {
+        Some(0)
     }
 
     fn sleep_until(&self, at: Timestamp) -> TokioSleep {
