@@ -12,7 +12,7 @@ use relent_core::{Invalid, Outcome, Pace, Policy, Route, Timestamp, Verdict, War
 
 use self::seeds::Seeds;
 #[cfg(feature = "opentelemetry")]
-pub(crate) use self::vitals::{State, Vitals};
+pub(crate) use self::vitals::{Reading, State, Vitals};
 use crate::{
     call::{Attempt, Call},
     calls::Calls,

@@ -194,6 +194,25 @@ fn retries_within_retries_and_work_that_outlives_its_attempt_are_counted() {
 }
 
 #[test]
+fn a_control_that_pipelines_of_one_name_share_counts_once() {
+    let (clock, meter) = (ManualClock::new(), Meter::new());
+    let policy = || Policy {
+        breaker: Some(BreakerPolicy::default()),
+        budget: Some(BudgetPolicy::default()),
+        ..with_attempts(2, plain(Backoff::Constant(SECOND)))
+    };
+    let reads = pipeline(&clock, policy()).named("users");
+    let (budget, breaker) = (reads.budget().unwrap(), reads.breaker().unwrap());
+    let writes = pipeline(&clock, policy()).named("users").sharing_budget(budget).with_breaker(breaker);
+    let alone = pipeline(&clock, policy()).named("users");
+    for watched in [&reads, &writes, &alone, &reads.clone()] {
+        meter.observer.watch(watched);
+    }
+    assert_eq!(meter.of("relent.budget.tokens"), ["[] 2"], "one shared, one not");
+    assert_eq!(meter.of("relent.breaker.state")[0], "[breaker.state=closed] 2");
+}
+
+#[test]
 fn a_watched_pipeline_shows_how_its_controls_stand_and_ends_with_the_pipeline() {
     let (clock, meter) = (ManualClock::new(), Meter::new());
     let policy = Policy {

@@ -185,6 +185,12 @@ impl Breaker {
         self.0.refusal(now)
     }
 
+    /// What its clones have in common with it and no other breaker has.
+    #[cfg(feature = "opentelemetry")]
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+
     /// Where it stands.
     pub fn status(&self) -> Status {
         self.0.status()

@@ -150,6 +150,12 @@ impl Concurrency {
         Ok(())
     }
 
+    /// What its clones have in common with it and no other limit has.
+    #[cfg(feature = "opentelemetry")]
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.shared).addr()
+    }
+
     /// The limit.
     pub fn limit(&self) -> u32 {
         self.shared.state().limit()

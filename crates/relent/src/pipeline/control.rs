@@ -15,6 +15,9 @@ impl<C: Clock, K> Pipeline<C, K> {
     /// Draws its retries from this budget instead of one of its own, so that several pipelines share it: one
     /// dependency may be called under several policies. Clones made before keep theirs.
     ///
+    /// It keeps times of its pipelines' clock: whoever shares it must have a clock with the same origin (clones of one
+    /// clock, or several [`TokioClock`](crate::TokioClock)s), or it lends without measure.
+    ///
     /// # Examples
     ///
     /// ```
@@ -36,6 +39,9 @@ impl<C: Clock, K> Pipeline<C, K> {
 
     /// Asks this breaker instead of one of its own: one that several pipelines share, or that is moved by hand.
     /// Clones made before keep theirs.
+    ///
+    /// It keeps times of its pipelines' clock: whoever shares it must have a clock with the same origin, or its breaks
+    /// last for years or not at all.
     #[must_use]
     pub fn with_breaker(mut self, breaker: &Breaker) -> Self {
         self.controls_mut().breaker = Some(breaker.clone());

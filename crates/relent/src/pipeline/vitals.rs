@@ -21,13 +21,20 @@ pub(crate) struct Vitals {
 /// How its controls stand.
 pub(crate) struct State {
     pub(crate) dependency: Option<Arc<str>>,
-    pub(crate) breaker: Option<Mode>,
+    pub(crate) breaker: Option<Reading<Mode>>,
     /// In thousandths, of the kinds that have tokens.
-    pub(crate) budget_tokens: Option<u32>,
+    pub(crate) budget_tokens: Option<Reading<u32>>,
     /// Where there is a concurrency limit, how many are in flight, and how many may be.
-    pub(crate) limits: Vec<(Stage, u32, u32)>,
+    pub(crate) limits: Vec<(Stage, Reading<(u32, u32)>)>,
     /// Work that runs on after its attempt was given up.
-    pub(crate) overrunning: u64,
+    pub(crate) overrunning: Reading<u64>,
+}
+
+/// What was read, and of which control: several pipelines may share one.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading<T> {
+    pub(crate) of: usize,
+    pub(crate) value: T,
 }
 
 impl<C: Clock, K> Pipeline<C, K> {
@@ -51,16 +58,23 @@ impl Vitals {
     pub(crate) fn read(&self) -> Option<State> {
         let (controls, shared) = (self.controls.upgrade()?, self.shared.upgrade()?);
         let places = [(Stage::Admission, &controls.admission), (Stage::Gates, &controls.attempt)];
-        let usage = |stage, limit: &Concurrency| (stage, limit.in_flight(), limit.limit());
+        let usage =
+            |limit: &Concurrency| Reading { of: limit.address(), value: (limit.in_flight(), limit.limit()) };
         Some(State {
             dependency: self.dependency.clone(),
-            breaker: controls.breaker.as_ref().map(|breaker| breaker.status().mode),
-            budget_tokens: controls.budget.as_ref().and_then(|purse| purse.budget.tokens_milli((self.now)())),
+            breaker: controls
+                .breaker
+                .as_ref()
+                .map(|breaker| Reading { of: breaker.address(), value: breaker.status().mode }),
+            budget_tokens: controls.budget.as_ref().and_then(|purse| {
+                let value = purse.budget.tokens_milli((self.now)())?;
+                Some(Reading { of: Arc::as_ptr(&purse.budget).addr(), value })
+            }),
             limits: places
                 .into_iter()
-                .filter_map(|(stage, limits)| Some(usage(stage, limits.concurrency.as_ref()?)))
+                .filter_map(|(stage, limits)| Some((stage, usage(limits.concurrency.as_ref()?))))
                 .collect(),
-            overrunning: shared.overruns.read().running,
+            overrunning: Reading { of: Arc::as_ptr(&shared).addr(), value: shared.overruns.read().running },
         })
     }
 }

@@ -1,7 +1,7 @@
 //! What is read when metrics are collected: how the controls of the watched pipelines stand.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -12,14 +12,16 @@ use opentelemetry::{
 use relent_core::breaker::Mode;
 
 use super::{BREAKER_STATE, DEPENDENCY, STAGE};
-use crate::pipeline::{State, Vitals};
+use crate::pipeline::{Reading, State, Vitals};
 
 /// The watched pipelines. None is kept alive, and those that are gone are forgotten.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Watched(Arc<Mutex<Vec<Vitals>>>);
 
-/// By dependency and word, if there is one. Pipelines of one name add up.
-type Sums = BTreeMap<(Option<Arc<str>>, &'static str), i64>;
+/// By dependency and word, if there is one. Pipelines of one name add up; a control that they share counts once.
+type Sums = BTreeMap<Series, i64>;
+
+type Series = (Option<Arc<str>>, &'static str);
 
 impl Watched {
     /// Makes the instruments; they read whatever is watched at the time.
@@ -86,11 +88,14 @@ impl Watched {
 
     /// What is read, added up; the exporter is told when the lock is free again.
     fn sums(&self, read: Read) -> Sums {
-        let mut sums = Sums::new();
+        let (mut sums, mut seen) = (Sums::new(), BTreeSet::new());
         let mut add = |vitals: &Vitals| {
             let Some(state) = vitals.read() else { return false };
-            read(&state, &mut |word, value| {
-                *sums.entry((state.dependency.clone(), word)).or_insert(0) += value;
+            read(&state, &mut |word, Reading { of, value }| {
+                let series: Series = (state.dependency.clone(), word);
+                if seen.insert((series.clone(), of)) {
+                    *sums.entry(series).or_insert(0) += value;
+                }
             });
             true
         };
@@ -100,29 +105,37 @@ impl Watched {
 }
 
 /// Reads a state and gives each value with its word.
-type Read = fn(&State, &mut dyn FnMut(&'static str, i64));
+type Read = fn(&State, Give<'_>);
+type Give<'g> = &'g mut dyn FnMut(&'static str, Reading<i64>);
 
-fn breakers(state: &State, give: &mut dyn FnMut(&'static str, i64)) {
-    if let Some(present) = state.breaker {
-        Mode::ALL.iter().for_each(|mode| give(mode.name(), i64::from(*mode == present)));
+fn breakers(state: &State, give: Give<'_>) {
+    if let Some(Reading { of, value }) = state.breaker {
+        for mode in Mode::ALL {
+            give(mode.name(), Reading { of, value: i64::from(*mode == value) });
+        }
     }
 }
 
-fn in_flight(state: &State, give: &mut dyn FnMut(&'static str, i64)) {
-    state.limits.iter().for_each(|(stage, in_flight, _)| give(stage.name(), i64::from(*in_flight)));
+fn in_flight(state: &State, give: Give<'_>) {
+    for (stage, Reading { of, value: (in_flight, _) }) in &state.limits {
+        give(stage.name(), Reading { of: *of, value: i64::from(*in_flight) });
+    }
 }
 
-fn at_most(state: &State, give: &mut dyn FnMut(&'static str, i64)) {
-    state.limits.iter().for_each(|(stage, _, limit)| give(stage.name(), i64::from(*limit)));
+fn at_most(state: &State, give: Give<'_>) {
+    for (stage, Reading { of, value: (_, limit) }) in &state.limits {
+        give(stage.name(), Reading { of: *of, value: i64::from(*limit) });
+    }
 }
 
-fn overrunning(state: &State, give: &mut dyn FnMut(&'static str, i64)) {
-    give("", i64::try_from(state.overrunning).unwrap_or(i64::MAX));
+fn overrunning(state: &State, give: Give<'_>) {
+    let Reading { of, value } = state.overrunning;
+    give("", Reading { of, value: i64::try_from(value).unwrap_or(i64::MAX) });
 }
 
-fn tokens(state: &State, give: &mut dyn FnMut(&'static str, i64)) {
-    if let Some(milli) = state.budget_tokens {
-        give("", i64::from(milli));
+fn tokens(state: &State, give: Give<'_>) {
+    if let Some(Reading { of, value }) = state.budget_tokens {
+        give("", Reading { of, value: i64::from(value) });
     }
 }
 
