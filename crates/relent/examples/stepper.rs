@@ -39,7 +39,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let attempt = call.admitted().await?;
         buffer.clear(); // what a broken attempt has left
         let time = attempt.remaining(TokioClock.now());
-        let result = match tokio::time::timeout(time, connection.read_into(&mut buffer)).await {
+        let result = match tokio::time::timeout(time, call.scope(connection.read_into(&mut buffer))).await {
             Ok(result) => result,
             Err(_elapsed) => Err(io::ErrorKind::TimedOut.into()),
         };

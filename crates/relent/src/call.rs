@@ -6,11 +6,13 @@
 mod course;
 mod pass;
 mod straight;
+mod within;
 
 use std::{future::poll_fn, pin::pin, time::Duration};
 
 use relent_core::{Decision, History, Outcome, StopReason, Timestamp, Verdict};
 
+pub use self::within::InAttempt;
 pub(crate) use self::{course::Course, pass::Begun, straight::Straight};
 use crate::{
     calls::{Calls, Routed},
@@ -48,7 +50,11 @@ impl Attempt {
 }
 
 /// One logical call: [`Call::admit`] (or [`Call::admitted`], which waits at the gates) before each attempt,
-/// [`Call::conclude`] after it.
+/// [`Call::conclude`] after it, and [`Call::scope`] around what it does where that makes calls of its own.
+///
+/// An attempt that is followed by another without having been concluded is taken for one of which nobody knows what it
+/// did: it counts, the next is a retry that a budget must lend, and for what is unsafe to repeat there is none. A call
+/// that has stopped takes in nothing more.
 ///
 /// # Cancellation safety
 ///
@@ -74,7 +80,7 @@ impl Attempt {
 ///     let mut call = pipeline.safe().call();
 ///     loop {
 ///         let attempt = call.admit()?;
-///         let result = fetch(&mut scratch).await;
+///         let result = call.scope(fetch(&mut scratch)).await;
 ///         match call.conclude(&result) {
 ///             Decision::Retry(wait) => clock.sleep(wait.length).await,
 ///             Decision::Stop(reason) => {

@@ -7,6 +7,7 @@ mod limits;
 mod queue;
 
 use std::{
+    mem,
     pin::Pin,
     sync::{
         Arc,
@@ -125,6 +126,16 @@ impl Held {
     #[inline]
     pub(crate) fn admitted(&mut self, pass: Pass) {
         self.admission = Some(pass);
+    }
+
+    /// The attempt to come has passed its gates.
+    pub(crate) const fn passed(&mut self, pass: Pass) {
+        self.attempt = pass;
+    }
+
+    /// What [`Held::passed`] put there.
+    pub(crate) const fn take_pass(&mut self) -> Pass {
+        mem::replace(&mut self.attempt, Pass::NONE)
     }
 
     /// The attempt has passed its gates and asks the breaker. If it says yes, what follows is sent.

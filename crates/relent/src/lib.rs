@@ -133,7 +133,7 @@ pub use relent_core;
 pub use relent_core::*;
 
 pub use ambient::{Ambient, InAmbient};
-pub use call::{Attempt, Call};
+pub use call::{Attempt, Call, InAttempt};
 pub use calls::{Calls, Routed};
 pub use classify::{ByError, Classifier, Classify, Observing, Rulebook, Sighting, With, io_error_class};
 pub use clock::{BlockingClock, Clock, ManualClock, ManualSleep, TokioClock};

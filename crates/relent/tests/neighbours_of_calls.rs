@@ -20,8 +20,8 @@ use std::{
 
 use relent::{
     Attempt, Backoff, BreakerPolicy, BudgetPolicy, Clock, ConcurrencyPolicy, Decision, Event, Gates,
-    ManualClock, Neutral, Observe, Pipeline, Policy, Scene, StopReason, Timestamp, Verdict, Window,
-    breaker::Mode, budget::SharePolicy,
+    ManualClock, Neutral, Observe, Pipeline, Policy, RatePolicy, Scene, StopReason, Timestamp, Verdict,
+    Window, breaker::Mode, budget::SharePolicy,
 };
 use support::{Act, Dependency, SECOND, at_once, doubling, pipeline, plain, with_attempts};
 
@@ -246,6 +246,72 @@ fn an_observer_that_panics_takes_its_call_with_it_and_nothing_else() {
         [false, false, false, false, false, false, false, true],
         "seven events, and none left to fail at"
     );
+}
+
+/// One place at each stage and a queue before it, and hardly more than one call a second.
+fn crowded() -> Policy {
+    let gates = Gates {
+        concurrency: Some(ConcurrencyPolicy { limit: 1, queue: 5 }),
+        rate: Some(RatePolicy { permits: 1, per: SECOND, burst: 1 }),
+    };
+    let share = BudgetPolicy::Share(SharePolicy { floor: 1, ..SharePolicy::default() });
+    Policy { admission: gates, attempt: gates, ..whole(share) }
+}
+
+/// Polls a call so many times, with a neighbour that has the places first, and drops it; meanwhile the observer panics
+/// at the event of that number, if it comes.
+fn dropped_under_a_broken_observer(first: u32, polls: usize) -> bool {
+    let clock = ManualClock::new();
+    let users = Pipeline::on(clock.clone(), crowded()).unwrap();
+    let observer = Arc::new(Broken(AtomicU32::new(first)));
+    let watched = users.clone().observed_by(observer.clone());
+    let mut neighbour = Some(Box::pin(users.run(|_| {
+        let slept = clock.sleep(MS(300));
+        async move {
+            slept.await;
+            Ok::<_, io::Error>(())
+        }
+    })));
+    assert!(neighbour.as_mut().is_some_and(|neighbour| poll_once(neighbour.as_mut()).is_pending()));
+    let dropped = catch_unwind(AssertUnwindSafe(|| {
+        let busy = |_| {
+            let slept = clock.sleep(MS(100));
+            async move {
+                slept.await;
+                Err::<(), _>(busy())
+            }
+        };
+        let mut call = Box::pin(watched.safe().run(busy));
+        for _ in 0..polls {
+            if poll_once(call.as_mut()).is_ready() {
+                break;
+            }
+            clock.advance(MS(250));
+            neighbour.take_if(|neighbour| poll_once(neighbour.as_mut()).is_ready());
+        }
+    }));
+    drop(neighbour);
+    clock.advance(SECOND * 60);
+    let (calls, attempts) = (users.call_limit().unwrap(), users.attempt_limit().unwrap());
+    assert_eq!((calls.in_flight(), attempts.in_flight()), (0, 0), "event {first}, {polls} polls");
+    // The budget still lends one retry beside what is in flight, and no more.
+    let mut lent = [0, 1].map(|_| users.safe().call());
+    let lent = lent.each_mut().map(|call| {
+        call.admit().is_ok() && matches!(call.conclude(&Err::<(), _>(busy())), Decision::Retry(_))
+    });
+    assert_eq!(lent, [true, false], "event {first}, {polls} polls");
+    dropped.is_ok()
+}
+
+#[test]
+fn an_observer_that_panics_loses_no_place_wherever_its_call_was_and_is_dropped() {
+    let mut survived = 0;
+    for polls in 0..24 {
+        for first in 0..16 {
+            survived += u32::from(dropped_under_a_broken_observer(first, polls));
+        }
+    }
+    assert!((1..16 * 24 / 2).contains(&survived), "most were hit, and not all: {survived}");
 }
 
 /// Looks at every control and moves some, at every event.

@@ -6,7 +6,8 @@
 use std::time::Duration;
 
 use relent_core::{
-    Decision, Gate, History, Nesting, Neutral, Refusal, Route, StopReason, Timestamp, Verdict, Wait,
+    Cause, Decision, Gate, History, Nesting, Neutral, Refusal, Route, Sent, StopReason, Timestamp, Verdict,
+    Wait,
     breaker::{Phase, Ticket, Transition},
 };
 
@@ -44,6 +45,12 @@ pub(crate) struct Course {
     /// When the last attempt was concluded or refused.
     ended: Timestamp,
     repeatable: Repeatable,
+}
+
+/// An attempt that was given up before it was concluded.
+struct Abandoned {
+    began: Timestamp,
+    runs_on: bool,
 }
 
 /// Whether what the call does could be done again.
@@ -130,8 +137,11 @@ impl Course {
         self.frame = Frame::within(around, parts.identity(), own);
     }
 
-    /// Takes in what an attempt came to, and decides.
+    /// Takes in what an attempt came to, and decides. A call that has stopped takes in nothing more.
     pub(crate) fn conclude(&mut self, parts: &Parts, verdict: Verdict, now: Timestamp) -> Decision {
+        if let Some(reason) = self.stopped {
+            return Decision::Stop(reason);
+        }
         let began = self.running.take().unwrap_or(now);
         self.ended = now;
         if let Some(overseen) = &mut self.overseen {
@@ -148,6 +158,42 @@ impl Course {
             }
             Decision::Retry(wait) => self.plan(parts, wait, verdict, now),
         }
+    }
+
+    /// The attempt in flight was never concluded, and another is to begin: nobody knows what became of it. So it may
+    /// have been processed, and the next one is a retry like any other, but for its wait. `None`: it may begin.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn forget_attempt(&mut self, parts: &Parts, now: Timestamp) -> Option<StopReason> {
+        let abandoned = self.abandon_attempt(parts);
+        self.tell_abandoned(parts, abandoned, now);
+        let decision = match parts.policy().retry.conclude(&mut self.history, UNKNOWN, now) {
+            Decision::Stop(reason) => self.end(parts, reason, now),
+            Decision::Retry(wait) => self.plan(parts, wait, UNKNOWN, now),
+        };
+        match decision {
+            Decision::Stop(reason) => Some(reason),
+            Decision::Retry(_) => None,
+        }
+    }
+
+    /// Gives back what the attempt in flight holds, or a wait at a gate. What it was, to be told of when all has been
+    /// given back: an observer may panic.
+    fn abandon_attempt(&mut self, parts: &Parts) -> Option<Abandoned> {
+        let began = self.running.take();
+        let in_flight = if began.is_some() { InFlight::Attempt } else { InFlight::Nothing };
+        self.held.give_up(parts.controls(), in_flight);
+        let runs_on = self.overseen.as_mut().is_some_and(|overseen| overseen.give_up());
+        began.map(|began| Abandoned { began, runs_on })
+    }
+
+    fn tell_abandoned(&self, parts: &Parts, abandoned: Option<Abandoned>, now: Timestamp) {
+        let Some(Abandoned { began, runs_on }) = abandoned else { return };
+        if runs_on {
+            self.overran(parts, now);
+        }
+        let (number, verdict) = (self.attempts, Verdict::Neutral(Neutral::Cancelled));
+        self.tell(parts, now, || Event::AttemptEnded { number, verdict, took: now.since(began) });
     }
 
     /// The core would try again after this wait: so it is, unless the switch, the budget or the breaker says no.
@@ -185,11 +231,7 @@ impl Course {
 
     /// The call has ended. What it held is free before anybody is told.
     pub(super) fn end(&mut self, parts: &Parts, reason: StopReason, now: Timestamp) -> Decision {
-        if self.stopped.replace(reason).is_none() {
-            self.held.leave(parts.controls());
-        }
-        self.ended = now;
-        self.overseen = None;
+        self.close(parts, reason, now);
         if reason == StopReason::Nested {
             self.tell_nested(parts, now);
         }
@@ -199,22 +241,25 @@ impl Course {
         Decision::Stop(reason)
     }
 
+    fn close(&mut self, parts: &Parts, reason: StopReason, now: Timestamp) {
+        if self.stopped.replace(reason).is_none() {
+            self.held.leave(parts.controls());
+        }
+        self.ended = now;
+        self.overseen = None;
+    }
+
     /// The caller gave up before the call had stopped.
     #[cold]
     #[inline(never)]
     pub(crate) fn cancel<C: Clock, K>(&mut self, pipeline: &Pipeline<C, K>) {
         let (parts, now) = (pipeline.parts(), pipeline.clock().now());
-        let began = self.running.take();
-        if began.is_some() {
-            self.give_up(parts, now);
+        let abandoned = self.abandon_attempt(parts);
+        self.close(parts, StopReason::Cancelled, now);
+        self.tell_abandoned(parts, abandoned, now);
+        if parts.is_observed() {
+            self.tell_ended(parts, StopReason::Cancelled, now);
         }
-        let in_flight = if began.is_some() { InFlight::Attempt } else { InFlight::Nothing };
-        self.held.give_up(parts.controls(), in_flight);
-        if let Some(began) = began {
-            let (number, verdict) = (self.attempts, Verdict::Neutral(Neutral::Cancelled));
-            self.tell(parts, now, || Event::AttemptEnded { number, verdict, took: now.since(began) });
-        }
-        let _stopped = self.end(parts, StopReason::Cancelled, now);
     }
 
     /// The work of the attempt in flight, for who does it on a thread of its own.
@@ -310,6 +355,9 @@ impl Course {
         parts.tell(self.history.seed, at, event);
     }
 }
+
+/// What is to be thought of an attempt whose end nobody told: it may have been processed.
+const UNKNOWN: Verdict = Verdict::Failure { cause: Cause::Error, sent: Sent::Maybe, server_wait: None };
 
 /// No moment is known at which a person turns the switch back.
 pub(super) const SWITCHED_OFF: Refusal =

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     clock::{BlockingClock, Clock, Timer},
     event::Event,
-    gates::{Halt, InFlight, Pass, Queue, Queued},
+    gates::{Halt, Pass, Queue, Queued},
     pipeline::{Parts, Pipeline},
     report::Stage,
     switch::Retries,
@@ -119,14 +119,19 @@ impl Course {
             Ok(queued) => queued,
             Err(halt) => return Some(Err(self.halted(pipeline, halt))),
         };
-        let now = queued.now;
+        let (now, is_admitted) = (queued.now, self.held.is_admitted());
+        // Held before anybody is told: an observer may panic.
+        match is_admitted {
+            true => self.held.passed(queued.pass),
+            false => self.held.admitted(queued.pass),
+        }
         for (gate, waited) in queued.waits() {
             self.tell(parts, now, || Event::Queued { stage: self.stage, gate, waited });
         }
-        if self.held.is_admitted() {
-            return Some(self.enter(parts, queued.pass, now));
+        if is_admitted {
+            let pass = self.held.take_pass();
+            return Some(self.enter(parts, pass, now));
         }
-        self.held.admitted(queued.pass);
         self.stage = Stage::Gates;
         match parts.controls().attempt.try_pass(now) {
             Ok(pass) => Some(self.enter(parts, pass, now)),
@@ -168,8 +173,10 @@ impl Course {
         if self.stopped.is_some() {
             return self.stopped;
         }
-        if self.running.is_some() {
-            self.forget_attempt(parts);
+        if self.running.is_some()
+            && let Some(reason) = self.forget_attempt(parts, now)
+        {
+            return Some(reason);
         }
         if let Err(reason) = parts.pace().room(&self.history, now) {
             return Some(self.stopped_for(parts, reason, now));
@@ -178,15 +185,6 @@ impl Course {
             return Some(self.refused(parts, SWITCHED_OFF, now));
         }
         None
-    }
-
-    /// The attempt in flight was never concluded, and another is to begin: it counts nowhere.
-    #[cold]
-    #[inline(never)]
-    fn forget_attempt(&mut self, parts: &Parts) {
-        self.running = None;
-        self.overseen = None;
-        self.held.give_up(parts.controls(), InFlight::Nothing);
     }
 
     #[cold]
