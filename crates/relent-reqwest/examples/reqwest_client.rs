@@ -23,7 +23,7 @@ use tokio::net::TcpListener;
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let (bank, visits) = bank().await?;
-    // reqwest's own builder, with its hidden retries off.
+    // reqwest's own builder, with its hidden retries and its redirects off.
     let client = client_builder().connect_timeout(Duration::from_secs(1)).build()?;
     // One for each dependency: its calls share a breaker and a retry budget.
     let payments = HttpPipeline::new(Pipeline::new(Policy::live())?.named("bank"))?.trusting_clients();

@@ -2,15 +2,58 @@
 
 use std::error::Error as _;
 
-use relent::{Classifier, ErrorClass, Observed, Outcome, Rulebook, Verdict};
+use relent::{Cause, Classifier, ErrorClass, Neutral, Observed, Outcome, Rulebook, Sent, Verdict};
 use relent_tower::{
     HttpClassifier,
     http::failure::{Phase, failure_in},
 };
 
 /// The classifier of reqwest: HTTP's, for its types.
+///
+/// That a request was not sent, or refused before it was processed, is what reqwest says of the last one that it
+/// sent. Where it has followed a redirect, an earlier one was answered, and no error of reqwest's tells; so either
+/// counts as *maybe processed*, unless the clients are [trusted](Self::trusting_clients) to follow none.
 #[derive(Clone, Debug, Default)]
-pub struct ReqwestClassifier(pub(crate) HttpClassifier);
+pub struct ReqwestClassifier {
+    http: HttpClassifier,
+    clients: Clients,
+}
+
+/// What is known of the clients that send.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum Clients {
+    /// They may have sent more than their error tells of.
+    #[default]
+    Unknown,
+    /// One attempt is one request.
+    Plain,
+}
+
+impl ReqwestClassifier {
+    /// The same for clients that neither follow redirects nor retry by themselves.
+    #[must_use]
+    pub fn trusting_clients(self) -> Self {
+        Self { clients: Clients::Plain, ..self }
+    }
+
+    pub(crate) fn with_http(self, http: HttpClassifier) -> Self {
+        Self { http, ..self }
+    }
+
+    /// What a response means.
+    pub(crate) fn response(&self, response: &reqwest::Response, rules: Rulebook<'_>) -> Verdict {
+        self.http.response(response.status(), response.headers(), rules)
+    }
+
+    /// What an error of this class means.
+    pub(crate) fn failure(&self, class: ErrorClass, rules: Rulebook<'_>) -> Verdict {
+        let verdict = rules.verdict(Observed::Error(class), None);
+        match self.clients {
+            Clients::Plain => verdict,
+            Clients::Unknown => doubted(verdict),
+        }
+    }
+}
 
 impl Classifier<reqwest::Response, reqwest::Error> for ReqwestClassifier {
     fn verdict(
@@ -19,8 +62,8 @@ impl Classifier<reqwest::Response, reqwest::Error> for ReqwestClassifier {
         rules: Rulebook<'_>,
     ) -> Verdict {
         match outcome {
-            Outcome::Ok(response) => self.0.response(response.status(), response.headers(), rules),
-            Outcome::Err(error) => rules.verdict(Observed::Error(class(error)), None),
+            Outcome::Ok(response) => self.response(response, rules),
+            Outcome::Err(error) => self.failure(class(error), rules),
             unreturned => rules.unreturned(unreturned).unwrap_or(Verdict::Permanent),
         }
     }
@@ -42,4 +85,18 @@ pub(crate) fn class(error: &reqwest::Error) -> ErrorClass {
     }
     let phase = if error.is_connect() { Phase::Dialling } else { Phase::Unknown };
     error.source().map_or(ErrorClass::Other, |cause| failure_in(cause, phase))
+}
+
+/// The same verdict where an earlier request of the attempt may have been carried out.
+fn doubted(verdict: Verdict) -> Verdict {
+    match verdict {
+        Verdict::Failure { cause, server_wait, sent: _ } => {
+            Verdict::Failure { cause, sent: Sent::Maybe, server_wait }
+        }
+        // A fault of our own is repeated whatever was sent, and here that is not known.
+        Verdict::Neutral(Neutral::OwnFault) => {
+            Verdict::Failure { cause: Cause::Error, sent: Sent::Maybe, server_wait: None }
+        }
+        other => other,
+    }
 }

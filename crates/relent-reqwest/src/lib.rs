@@ -5,8 +5,8 @@
 //! use relent_reqwest::{HttpPipeline, SendThrough, client_builder};
 //!
 //! # async fn fetch() -> Result<(), Box<dyn std::error::Error>> {
-//! let client = client_builder().build()?; // reqwest's own builder, its own retries off
-//! let stock = HttpPipeline::new(Pipeline::new(Policy::live())?.named("stock"))?;
+//! let client = client_builder().build()?; // reqwest's own builder, its own retries and redirects off
+//! let stock = HttpPipeline::new(Pipeline::new(Policy::live())?.named("stock"))?.trusting_clients();
 //!
 //! let response = client.get("http://stock.example/apples").send_through(&stock).await?;
 //! println!("{} {}", response.status(), response.text().await?);
@@ -45,6 +45,15 @@
 //! cannot be switched off; it never repeats what was sent.) Of a client that is built already nobody can tell, so
 //! the first request through an [`HttpPipeline`] that was not told tells the pipeline's observer:
 //! [`Event::MayRetryBeneath`](relent::Event::MayRetryBeneath). [`HttpPipeline::trusting_clients`] says that you know.
+//!
+//! # Redirects
+//!
+//! A `POST` that is answered with a redirect has been carried out. If the client follows it and the second request
+//! cannot be sent, reqwest's error is that of a request which never was, to the first URL; repeated on its word, the
+//! command would be carried out twice. So a client of [`client_builder`] follows none: a redirect is the response that
+//! the caller gets, and goes on from. And of a client that may follow some, which is any that the pipeline was not
+//! told to trust, no error proves that nothing was sent: a command is then repeated under a key only. Do not trust a
+//! client to which you gave a [`reqwest::redirect`] policy, except for requests that can be repeated anyway.
 //!
 //! # Time-outs
 //!

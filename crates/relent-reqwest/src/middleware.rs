@@ -8,7 +8,7 @@ use std::{
 };
 
 use http::Extensions;
-use relent::{Attempt, Calls, Classifier, Clock, Observed, Operation, Outcome, Rulebook, Verdict, Work};
+use relent::{Attempt, Calls, Classifier, Clock, Operation, Outcome, Rulebook, Verdict, Work};
 use relent_tower::{CallTerms, Drain, Wire, http::failure::failure};
 use reqwest::{Body, Request, Response};
 use reqwest_middleware::{Error, Middleware, Next, Result};
@@ -130,11 +130,9 @@ impl<'n> Operation for Exchange<'n> {
 impl Classifier<Response, Error> for ReqwestClassifier {
     fn verdict(&self, outcome: Outcome<'_, Response, Error>, rules: Rulebook<'_>) -> Verdict {
         match outcome {
-            Outcome::Ok(response) => self.0.response(response.status(), response.headers(), rules),
-            Outcome::Err(Error::Reqwest(error)) => rules.verdict(Observed::Error(class(error)), None),
-            Outcome::Err(Error::Middleware(error)) => {
-                rules.verdict(Observed::Error(failure(error.as_ref())), None)
-            }
+            Outcome::Ok(response) => self.response(response, rules),
+            Outcome::Err(Error::Reqwest(error)) => self.failure(class(error), rules),
+            Outcome::Err(Error::Middleware(error)) => self.failure(failure(error.as_ref()), rules),
             unreturned => rules.unreturned(unreturned).unwrap_or(Verdict::Permanent),
         }
     }

@@ -18,6 +18,7 @@ use crate::{classifier::ReqwestClassifier, exchange::Exchange, future::Sending};
 #[derive(Clone, Debug)]
 pub struct HttpPipeline<C = TokioClock> {
     pipeline: Pipeline<C, ReqwestClassifier>,
+    classifier: ReqwestClassifier,
     wire: Arc<Wire>,
     /// Whether it is still to be told that a client may retry by itself.
     doubtful: Arc<AtomicBool>,
@@ -31,8 +32,10 @@ impl<C: Clock> HttpPipeline<C> {
     /// The policy lets a call take more than an hour: see [`refuse_hours`].
     pub fn new<K>(pipeline: Pipeline<C, K>) -> Result<Self, Invalid> {
         refuse_hours(pipeline.policy())?;
-        let pipeline = pipeline.classified_by(ReqwestClassifier::default());
-        Ok(Self { pipeline, wire: Arc::default(), doubtful: Arc::new(AtomicBool::new(true)) })
+        let classifier = ReqwestClassifier::default();
+        let pipeline = pipeline.classified_by(classifier.clone());
+        let doubtful = Arc::new(AtomicBool::new(true));
+        Ok(Self { pipeline, classifier, wire: Arc::default(), doubtful })
     }
 
     /// Sends requests in this way: with other headers, other reports.
@@ -45,15 +48,24 @@ impl<C: Clock> HttpPipeline<C> {
     /// date, in a response that does not say what the time is.
     #[must_use]
     pub fn with_wall_clock(self, clock: impl Clock) -> Self {
-        let classifier = ReqwestClassifier(HttpClassifier::default().with_wall_clock(clock));
-        Self { pipeline: self.pipeline.classified_by(classifier), ..self }
+        self.classifying(|classifier| classifier.with_http(HttpClassifier::default().with_wall_clock(clock)))
     }
 
     /// Every client that sends through this one was built with [`client_builder`](crate::client_builder), or has
-    /// its own retries off in another way: there is nothing to be told.
+    /// its own retries *and its redirects* off in another way: there is nothing to be told, and where such a client
+    /// says that nothing was sent, nothing was.
+    ///
+    /// Without this a command that has no key is not repeated even where no connection came about: the client may
+    /// have followed a redirect, after the first request was carried out.
     #[must_use]
     pub fn trusting_clients(self) -> Self {
-        Self { doubtful: Arc::new(AtomicBool::new(false)), ..self }
+        let doubtful = Arc::new(AtomicBool::new(false));
+        Self { doubtful, ..self.classifying(ReqwestClassifier::trusting_clients) }
+    }
+
+    fn classifying(self, change: impl FnOnce(ReqwestClassifier) -> ReqwestClassifier) -> Self {
+        let classifier = change(self.classifier);
+        Self { pipeline: self.pipeline.classified_by(classifier.clone()), classifier, ..self }
     }
 
     /// The pipeline.

@@ -259,6 +259,93 @@ async fn nothing_is_sent_again_once_the_caller_has_the_response() {
     assert_eq!(cut.accepted(), 1);
 }
 
+/// A server that carries out each request and then points elsewhere.
+async fn pointing_to(status: u16, location: String) -> Server {
+    Server::start(move |_, mut peer| {
+        let answer = format!("HTTP/1.1 {status} \r\nlocation: {location}\r\ncontent-length: 4\r\n\r\npaid");
+        async move {
+            peer.request().await;
+            peer.send(answer).await;
+        }
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_command_whose_redirect_cannot_be_followed_is_carried_out_once() {
+    for status in [303, 307, 308] {
+        let receipt = format!("http://{}/receipt", deserted().await);
+        let bank = pointing_to(status, receipt.clone()).await;
+
+        let (payments, _) = pipeline(policy());
+        let paid = client().post(bank.url()).body("10").send_through(&payments).await.expect("an answer");
+        assert_eq!((paid.status().as_u16(), bank.accepted()), (status, 1), "the caller gets the redirect");
+        assert_eq!(paid.headers()["location"], *receipt);
+        assert_eq!(ended(&paid), Some((1, StopReason::Permanent)));
+
+        // A client of the user's own, which follows it to where nobody is.
+        let clock = ManualClock::new();
+        let payments = HttpPipeline::new(Pipeline::on(clock, policy()).expect("a possible policy"));
+        let payments = payments.expect("a patient policy").with_wall_clock(ManualClock::new());
+        let follows = Client::builder().no_proxy().build().expect("a client");
+        let error = follows.post(bank.url()).body("10").send_through(&payments).await.expect_err("nobody");
+        assert!(
+            error.inner().is_some_and(reqwest::Error::is_connect),
+            "as if nothing had been sent: {error:?}"
+        );
+        assert_eq!(
+            (error.stop(), error.report().attempts, bank.accepted()),
+            (StopReason::Ambiguous, 1, 2),
+            "{status}: carried out once more for the second call, and not twice"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_to_where_it_was_is_no_proof_either() {
+    // The first connection is answered; whoever follows finds nobody at the same URL.
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let url = format!("http://{}/", listener.local_addr().expect("an address"));
+    let location = url.clone();
+    let served = tokio::spawn(async move {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let (mut peer, _) = listener.accept().await.expect("a client");
+        drop(listener);
+        let mut request = [0; 4096];
+        assert!(peer.read(&mut request).await.expect("a request") > 0);
+        let answer = format!(
+            "HTTP/1.1 307 \r\nlocation: {location}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+        );
+        peer.write_all(answer.as_bytes()).await.expect("it is read");
+    });
+    let clock = ManualClock::new();
+    let payments = HttpPipeline::new(Pipeline::on(clock, policy()).expect("a possible policy"));
+    let payments = payments.expect("a patient policy");
+    let follows = Client::builder().no_proxy().build().expect("a client");
+    let error = follows.post(url).body("10").send_through(&payments).await.expect_err("nobody is there");
+    served.await.expect("it answered once");
+    assert!(error.inner().is_some_and(reqwest::Error::is_connect), "{error:?}");
+    assert_eq!((error.stop(), error.report().attempts), (StopReason::Ambiguous, 1));
+}
+
+#[tokio::test]
+async fn of_a_client_that_may_follow_redirects_no_error_proves_that_nothing_was_sent() {
+    let nobody = deserted().await;
+    let clock = ManualClock::new();
+    let told = Arc::new(Told { clock: clock.clone(), events: Mutex::default() });
+    let pipeline = Pipeline::on(clock, policy()).expect("a possible policy").observed_by(told);
+    let stock = HttpPipeline::new(pipeline).expect("a patient policy");
+    let order = || client().post(format!("http://{nobody}/"));
+    let stop = |error: Error| (error.stop(), error.report().attempts);
+    let error = order().send_through(&stock).await.expect_err("nobody is there");
+    assert_eq!(stop(error), (StopReason::Ambiguous, 1));
+    let keyed = order().send_on_terms(&stock, CallTerms::new().keyed()).await;
+    assert_eq!(stop(keyed.expect_err("nobody is there")), (StopReason::AttemptsExhausted, 4));
+    let trusting = stock.trusting_clients().with_wall_clock(ManualClock::new());
+    let error = order().send_through(&trusting).await.expect_err("nobody is there");
+    assert_eq!(stop(error), (StopReason::AttemptsExhausted, 4), "another wall clock changes nothing");
+}
+
 #[test]
 fn a_request_may_be_sent_from_another_thread() {
     fn sent<T: Send + 'static>(_: T) {}
