@@ -88,3 +88,8 @@ pub use send::SendThrough;
 ///
 /// A response is never an error, whatever its status: when retries end on a 503, the caller gets that response.
 pub type Error = relent::Error<reqwest::Error>;
+
+/// The README's example, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

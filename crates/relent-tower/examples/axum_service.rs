@@ -1,7 +1,7 @@
 //! A service of axum's between a caller who waits no longer than it says and a dependency in trouble.
 //!
 //! ```console
-//! $ cargo run -p relent-tower --features hyper --example axum_service
+//! $ cargo run -p relent-tower --example axum_service
 //! ```
 //!
 //! The caller's client says how much time is left and which attempt this is. The service reads both, refuses what is

@@ -1,7 +1,7 @@
 //! hyper-util's client under a policy.
 //!
 //! ```console
-//! $ cargo run -p relent-tower --features hyper --example hyper_client
+//! $ cargo run -p relent-tower --example hyper_client
 //! ```
 //!
 //! A stock that is busy at first, asked in three ways: a `GET`, which may be repeated; a `POST`, which may not; and a

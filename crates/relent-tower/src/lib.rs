@@ -72,7 +72,13 @@
 //!
 //! # What retries beneath
 //!
-//! Two layers that each make three attempts make nine. hyper-util's client sends again by itself what a closing
+//! Two layers that each make three attempts make nine. A layer that follows redirects, such as tower-http's
+//! `FollowRedirect`, belongs *above* this one, never beneath it. A `POST` that is answered with a redirect has been
+//! carried out; where a layer beneath follows it and the second request finds nobody, all that this layer sees is
+//! that nothing was sent, and it repeats what was done. Above, the redirect is a response, and what follows it is a
+//! call of its own.
+//!
+//! hyper-util's client sends again by itself what a closing
 //! connection gave back unwritten, for ever if need be; it never repeats what was sent, but it does it without
 //! regard to any policy, so say `retry_canceled_requests(false)` when you build it, as above. Whether a client that is
 //! built already does so cannot be known, nor what it has sent again; so the first request that goes to one tells
@@ -87,8 +93,8 @@
 //!
 //! # Features
 //!
-//! - `hyper`, `h2`: tell the errors of hyper, of hyper-util's client and of HTTP/2 apart. Without them only I/O
-//!   errors are understood, and what cannot be understood is not repeated.
+//! - `hyper` (default), `h2`: tell the errors of hyper, of hyper-util's client and of HTTP/2 apart. Without them only
+//!   I/O errors are understood, and what cannot be understood is not repeated, a `GET` included.
 //!
 //! [`Ambiguous`]: relent::StopReason::Ambiguous
 
@@ -126,3 +132,8 @@ pub use wire::Wire;
 
 /// Any error: what tower's own layers make of theirs.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The README's example, compiled.
+#[cfg(all(doctest, feature = "hyper"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
