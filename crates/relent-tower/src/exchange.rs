@@ -50,8 +50,13 @@ impl<S, B, ResB> Exchange<S, B, ResB> {
 }
 
 impl<B: Replay> Template<B> {
-    fn copy(&self) -> Option<Self> {
-        Some(Self { body: self.body.replay()?, head: self.head.clone() })
+    /// What the next attempt will send, if there can be one. This one sends what is left here.
+    ///
+    /// Of the head the copy is kept: in the original there is room for the headers that a client adds. Of the body
+    /// the original is: whatever is replayed from it comes after what was replayed before.
+    fn keep(&mut self) -> Option<Self> {
+        let again = self.body.replay()?;
+        Some(Self { body: mem::replace(&mut self.body, again), head: self.head.clone() })
     }
 
     fn into_request(self) -> Request<B> {
@@ -75,8 +80,7 @@ where
         let Some(mut template) = self.template.take() else {
             unreachable!("no attempt follows one that could not be repeated")
         };
-        // The copy is what is kept: in the original there is room for the headers that a client adds.
-        self.template = template.copy();
+        self.template = template.keep();
         self.wire.stamp(&mut template.head.headers, attempt);
         let request = template.into_request();
         match mem::replace(&mut self.first, First::Over) {
@@ -87,7 +91,7 @@ where
     }
 
     fn can_repeat(&self) -> bool {
-        self.template.as_ref().is_some_and(|template| template.body.is_replayable())
+        self.template.as_ref().is_some_and(|template| template.body.promise_replay())
     }
 
     fn discard(&mut self, response: Response<ResB>) {

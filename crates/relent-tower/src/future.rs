@@ -35,8 +35,9 @@ pin_project! {
         ResB: Body,
         C: Clock,
     {
+        // `None` once it has ended: whoever still reads a body of this call need not wait for another attempt.
         #[pin]
-        run: Run<S, B, ResB, C>,
+        run: Option<Run<S, B, ResB, C>>,
         wire: Arc<Wire>,
     }
 }
@@ -54,7 +55,7 @@ where
         exchange: Exchange<S, B, ResB>,
         wire: Arc<Wire>,
     ) -> Self {
-        Self { run: calls.run_operation_with_report(exchange), wire }
+        Self { run: Some(calls.run_operation_with_report(exchange)), wire }
     }
 }
 
@@ -69,8 +70,12 @@ where
     type Output = Result<Response<ResB>, Error>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.project();
-        let (result, report) = ready!(this.run.poll(cx));
+        let mut this = self.project();
+        let Some(run) = this.run.as_mut().as_pin_mut() else {
+            panic!("polled after it has given its output")
+        };
+        let (result, report) = ready!(run.poll(cx));
+        this.run.set(None);
         Poll::Ready(result.map(|mut response| {
             if this.wire.reports(&report) {
                 response.extensions_mut().insert(report);

@@ -27,11 +27,21 @@ use crate::BoxError;
 /// copy of their bytes or with the one that their clone makes. For all others there is [`ReplayBody`].
 pub trait Replay: Sized {
     /// The body once more, from its beginning. `None`: it cannot be made again.
+    ///
+    /// Send what this gives, and keep the original to replay it again: what was given before may end once there is a
+    /// newer one.
     fn replay(&self) -> Option<Self>;
 
     /// Whether [`Replay::replay`] would give a body now.
     fn is_replayable(&self) -> bool {
         self.replay().is_some()
+    }
+
+    /// Whether [`Replay::replay`] gives a body now *and still does later*: asked before a retry is decided on, which
+    /// comes after a wait. It holds until this body is replayed, is read, or is dropped. Unless implemented, what can
+    /// be replayed now can be later.
+    fn promise_replay(&self) -> bool {
+        self.is_replayable()
     }
 }
 
@@ -99,6 +109,10 @@ impl<B: Body> ReplayBody<B> {
     /// A stream that is kept while it is sent, as long as it stays within `limit` bytes. Once it goes beyond, what
     /// was kept is let go: this attempt sends it to its end, and there is no other.
     ///
+    /// An attempt may be answered before its body was read, and its connection may read on while the call waits for
+    /// the next. Once that next attempt is promised the connection waits at the limit; and once it has begun, the
+    /// body of the earlier one ends there with an error.
+    ///
     /// A body that says beforehand that it is longer is not kept at all.
     pub fn recorded(body: B, limit: usize) -> Self {
         let least = body.size_hint().lower();
@@ -131,6 +145,13 @@ impl<B: Body> Replay for ReplayBody<B> {
             Source::Bytes(_) | Source::Made(_) => true,
             Source::Tape(reader) => reader.can_be_rewound(),
             Source::Once(_) => false,
+        }
+    }
+
+    fn promise_replay(&self) -> bool {
+        match &self.source {
+            Source::Tape(reader) => reader.promise_rewind(),
+            Source::Bytes(_) | Source::Made(_) | Source::Once(_) => self.is_replayable(),
         }
     }
 }
@@ -211,7 +232,7 @@ pub struct ReplayError(Why);
 #[derive(Debug)]
 enum Why {
     Body(BoxError),
-    /// Another attempt has gone beyond what is kept, or has seen the body fail.
+    /// Another attempt has gone beyond what is kept, has come after this one, or has seen the body fail.
     Gone,
 }
 

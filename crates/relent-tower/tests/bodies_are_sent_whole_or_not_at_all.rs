@@ -2,6 +2,7 @@
 
 use std::{
     collections::VecDeque,
+    future::{Ready, ready},
     io,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
@@ -13,10 +14,12 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderValue, Request, Response};
 use http_body::{Body, Frame, SizeHint};
-use http_body_util::{BodyExt, Full};
-use relent_tower::{Replay, ReplayBody};
+use http_body_util::{BodyExt, Collected, Empty, Full};
+use relent::{Event, ManualClock, Observe, Pipeline, Policy, Scene};
+use relent_tower::{BoxError, Error, PipelineLayer, Replay, ReplayBody, ReplayError};
+use tower::{Layer, Service};
 
 /// A stream that gives what a test has put in, and waits where there is nothing yet.
 #[derive(Clone, Default)]
@@ -118,6 +121,14 @@ where
     match poll(body, &Arc::default()) {
         Poll::Ready(Some(frame)) => Some(frame.unwrap().into_data().unwrap()),
         _ => None,
+    }
+}
+
+/// What a future gives at its first poll.
+fn at_once<F: Future>(future: F) -> Option<F::Output> {
+    match std::pin::pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => Some(output),
+        Poll::Pending => None,
     }
 }
 
@@ -230,10 +241,10 @@ fn who_waits_is_woken_whoever_reads_on() {
 async fn a_stream_beyond_the_limit_is_sent_to_its_end_and_not_again() {
     let tap = Tap::with([Given::Data("hello"), Given::Data(" wor"), Given::Data("ld"), Given::Ends]);
     let kept = ReplayBody::recorded(tap, 8);
+    let mut behind = kept.replay().unwrap();
     let mut first = kept.replay().unwrap();
     assert_eq!(next(&mut first).unwrap(), "hello");
     assert!(kept.is_replayable(), "so far it could be sent again");
-    let mut behind = kept.replay().unwrap();
     assert_eq!(next(&mut first).unwrap(), " wor");
     assert!(!kept.is_replayable() && kept.replay().is_none());
     assert_eq!(next(&mut first).unwrap(), "ld");
@@ -241,6 +252,139 @@ async fn a_stream_beyond_the_limit_is_sent_to_its_end_and_not_again() {
     // Who is behind must not pass off the rest, or nothing, as the whole.
     assert!(!behind.is_end_stream());
     assert!(matches!(poll(&mut behind, &Arc::default()), Poll::Ready(Some(Err(_)))));
+}
+
+/// A connection that reads on after the answer comes to the limit, and then there is another attempt.
+#[tokio::test]
+async fn what_a_promised_attempt_needs_is_not_let_go() {
+    let tap = Tap::with([Given::Data("hello"), Given::Data(" world"), Given::Ends]);
+    let kept = ReplayBody::recorded(tap, 8);
+    let mut first = kept.replay().unwrap();
+    assert_eq!(next(&mut first).unwrap(), "hello");
+    assert!(kept.promise_replay() && kept.promise_replay());
+    let woken = Arc::new(Woken::default());
+    assert!(poll(&mut first, &woken).is_pending() && !first.is_end_stream(), "it waits at the limit");
+    assert!(kept.is_replayable());
+    let second = kept.replay().unwrap();
+    assert_eq!(woken.0.load(Ordering::SeqCst), 1);
+    assert!(matches!(poll(&mut first, &woken), Poll::Ready(Some(Err(_)))), "and ends there");
+    assert_eq!(whole(second).await, "hello world");
+    assert!(!kept.promise_replay() && !kept.is_replayable(), "the newest one went beyond the limit");
+}
+
+#[test]
+fn an_earlier_attempt_does_not_go_beyond_the_limit_before_the_next_has_begun_to_read() {
+    let tap = Tap::with([Given::Data("hello"), Given::Data(" world"), Given::Ends]);
+    let kept = ReplayBody::recorded(tap, 8);
+    let mut first = kept.replay().unwrap();
+    let mut second = kept.replay().unwrap();
+    assert_eq!(next(&mut first).unwrap(), "hello");
+    assert!(matches!(poll(&mut first, &Arc::default()), Poll::Ready(Some(Err(_)))));
+    assert_eq!(next(&mut second).unwrap(), "hello");
+    assert_eq!(next(&mut second).unwrap(), " world");
+    assert!(next(&mut second).is_none());
+}
+
+#[test]
+fn who_waits_at_the_limit_goes_on_when_there_is_no_other_attempt() {
+    for read in [false, true] {
+        let tap = Tap::with([Given::Data("hello"), Given::Data(" world"), Given::Ends]);
+        let mut kept = ReplayBody::recorded(tap, 8);
+        let mut first = kept.replay().unwrap();
+        assert_eq!(next(&mut first).unwrap(), "hello");
+        assert!(kept.promise_replay());
+        let woken = Arc::new(Woken::default());
+        assert!(poll(&mut first, &woken).is_pending());
+        match read {
+            true => assert_eq!(next(&mut kept).unwrap(), "hello"),
+            false => drop(kept),
+        }
+        assert_eq!(woken.0.load(Ordering::SeqCst), 1, "read: {read}");
+        assert_eq!(next(&mut first).unwrap(), " world");
+        assert!(next(&mut first).is_none() && first.is_end_stream());
+    }
+}
+
+/// A server that answers the first request before it has read it.
+#[derive(Clone)]
+struct Early(Arc<Seen>);
+
+#[derive(Default)]
+struct Seen {
+    first: Mutex<Option<ReplayBody<Tap>>>,
+    second: Mutex<Option<Result<Bytes, ReplayError>>>,
+    statuses: [u16; 2],
+}
+
+impl Service<Request<ReplayBody<Tap>>> for Early {
+    type Response = Response<Empty<Bytes>>;
+    type Error = BoxError;
+    type Future = Ready<Result<Self::Response, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<ReplayBody<Tap>>) -> Self::Future {
+        let mut body = request.into_body();
+        let attempt = usize::from(self.0.first.lock().unwrap().is_some());
+        if attempt == 0 {
+            assert_eq!(next(&mut body).unwrap(), "hello");
+            *self.0.first.lock().unwrap() = Some(body);
+        } else {
+            let whole = at_once(body.collect()).expect("all of it is there");
+            *self.0.second.lock().unwrap() = Some(whole.map(Collected::to_bytes));
+        }
+        ready(Ok(Response::builder().status(self.0.statuses[attempt]).body(Empty::new()).unwrap()))
+    }
+}
+
+/// While the call waits, the first attempt's connection reads as much as it can.
+struct ReadsOn(ManualClock, Arc<Seen>);
+
+impl Observe for ReadsOn {
+    fn observe(&self, _: Scene<'_>, event: &Event<'_>) {
+        if let Event::Waiting { wait, .. } = event {
+            let mut first = self.1.first.lock().unwrap();
+            while let Poll::Ready(Some(Ok(_))) = poll(first.as_mut().unwrap(), &Arc::default()) {}
+            self.0.advance(wait.length);
+        }
+    }
+}
+
+async fn answered_early(statuses: [u16; 2]) -> (Arc<Seen>, Result<Response<Empty<Bytes>>, Error>) {
+    let seen = Arc::new(Seen { statuses, ..Seen::default() });
+    let clock = ManualClock::new();
+    let policy = Policy { budget: None, ..Policy::live() };
+    let pipeline = Pipeline::on(clock.clone(), policy).unwrap();
+    let pipeline = pipeline.observed_by(Arc::new(ReadsOn(clock, Arc::clone(&seen))));
+    let mut service = PipelineLayer::new(pipeline).unwrap().layer(Early(Arc::clone(&seen)));
+    let tap = Tap::with([Given::Data("hello"), Given::Data(" world"), Given::Ends]);
+    let request = Request::put("http://x/").body(ReplayBody::recorded(tap, 8)).unwrap();
+    let mut call = std::pin::pin!(service.call(request));
+    let ended = call.as_mut().await;
+    let first = seen.first.lock().unwrap().take();
+    // The future of the call is still there, and holds nobody back.
+    let left = at_once(first.unwrap().collect());
+    match statuses[0] {
+        200 => assert_eq!(left.unwrap().unwrap().to_bytes(), " world"),
+        _ => assert!(left.unwrap().is_err(), "it is not passed off as the whole"),
+    }
+    (seen, ended)
+}
+
+#[tokio::test]
+async fn a_retry_that_was_promised_has_its_body_although_the_connection_reads_on() {
+    let (seen, ended) = answered_early([503, 200]).await;
+    assert_eq!(ended.unwrap().status(), 200);
+    assert_eq!(seen.second.lock().unwrap().take().unwrap().unwrap(), "hello world");
+}
+
+#[tokio::test]
+async fn a_call_that_has_ended_lets_the_connection_read_on() {
+    let (seen, ended) = answered_early([200, 500]).await;
+    assert_eq!(ended.unwrap().status(), 200);
+    assert!(seen.second.lock().unwrap().is_none());
 }
 
 #[test]

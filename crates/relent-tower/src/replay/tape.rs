@@ -3,11 +3,17 @@
 //! Several readers may have it at once: a server that answers before it has read the request leaves the first
 //! attempt's body with a connection that still sends it, while the second attempt sends it again. So the stream
 //! belongs to none of them: whoever comes to its end reads on, and the others are woken.
+//!
+//! What is kept is let go where the stream outgrows its limit, but never at the cost of an attempt that is promised or
+//! has begun: only the newest reader goes beyond the limit, and not while another is promised.
 
 use std::{
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context, Poll, Waker},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Waker, ready},
 };
 
 use bytes::Bytes;
@@ -24,6 +30,10 @@ pub(super) struct Reader<B: Body> {
     at: usize,
     /// How much is to come, as the stream said before it began.
     hint: SizeHint,
+    /// How many came before it.
+    generation: u64,
+    /// Whether it has promised that it can be rewound. Changed under the tape's lock.
+    promises: AtomicBool,
 }
 
 struct Tape<B: Body> {
@@ -32,9 +42,15 @@ struct Tape<B: Body> {
     bytes: usize,
     limit: usize,
     stream: Stream<B>,
+    /// A frame beyond the limit, until somebody who may takes it.
+    beyond: Option<Kept>,
     /// How many frames were let go, when the stream went beyond the limit.
     let_go: Option<usize>,
     hint: SizeHint,
+    /// The generation of the newest reader.
+    newest: u64,
+    /// How many readers have promised that they can be rewound.
+    promises: usize,
     waiting: Vec<Waker>,
 }
 
@@ -58,11 +74,12 @@ enum Kept {
 enum Found<B> {
     Kept(Kept),
     End,
-    /// Its place was let go, or the stream is broken: to end here would pass off a part as the whole.
+    /// Its place was let go, or is beyond the limit and a newer reader's, or the stream is broken: to end here would
+    /// pass off a part as the whole.
     Gone,
     /// The stream must be read on.
     Next(Pin<Box<B>>),
-    /// Somebody else reads it on.
+    /// Somebody else reads it on, or may have to begin anew.
     Wait,
 }
 
@@ -74,27 +91,63 @@ impl<B: Body> Reader<B> {
             bytes: 0,
             limit,
             stream: Stream::Here(Box::pin(body)),
+            beyond: None,
             let_go: None,
             hint,
+            newest: 0,
+            promises: 0,
             waiting: Vec::new(),
         };
-        Self { tape: Arc::new(Mutex::new(tape)), at: 0, hint }
+        Self::of(Arc::new(Mutex::new(tape)), hint, 0)
     }
 
-    /// The stream from its beginning, unless some of it was let go or will never come.
+    fn of(tape: Arc<Mutex<Tape<B>>>, hint: SizeHint, generation: u64) -> Self {
+        Self { tape, at: 0, hint, generation, promises: AtomicBool::new(false) }
+    }
+
+    /// The stream from its beginning, unless some of it was let go or will never come. Those before it end at the
+    /// limit.
     pub(super) fn rewound(&self) -> Option<Self> {
-        let hint = Some(self.lock()).filter(|tape| tape.is_whole())?.hint;
-        Some(Self { tape: Arc::clone(&self.tape), at: 0, hint })
+        let mut tape = self.lock();
+        if !tape.is_whole() {
+            return None;
+        }
+        tape.newest += 1;
+        let (hint, generation) = (tape.hint, tape.newest);
+        let mut waiting = self.withdraw(&mut tape);
+        waiting.append(&mut tape.waiting);
+        drop(tape);
+        waiting.into_iter().for_each(Waker::wake);
+        Some(Self::of(Arc::clone(&self.tape), hint, generation))
     }
 
     pub(super) fn can_be_rewound(&self) -> bool {
         self.lock().is_whole()
     }
 
+    /// Whether it can be rewound, and still can be later: nobody goes beyond the limit until it is, or is read, or
+    /// goes.
+    pub(super) fn promise_rewind(&self) -> bool {
+        let mut tape = self.lock();
+        if tape.is_whole() && !self.promises.swap(true, Ordering::Relaxed) {
+            tape.promises += 1;
+        }
+        tape.is_whole()
+    }
+
+    /// Takes its promise back, if it has made one: who is to be woken for it.
+    fn withdraw(&self, tape: &mut Tape<B>) -> Vec<Waker> {
+        if !self.promises.swap(false, Ordering::Relaxed) {
+            return Vec::new();
+        }
+        tape.promises -= 1;
+        tape.take_waiting()
+    }
+
     pub(super) fn is_end_stream(&self) -> bool {
         let tape = self.lock();
         match &tape.stream {
-            _ if self.at < tape.end() => false,
+            _ if self.at < tape.end() || tape.beyond.is_some() => false,
             Stream::Here(body) => body.is_end_stream(),
             Stream::Ended => true,
             Stream::Away | Stream::Broken => false,
@@ -115,22 +168,23 @@ impl<B: Body> Reader<B> {
     where
         B::Error: Into<BoxError>,
     {
-        let found = self.lock().look(self.at, cx);
-        let body = match found {
-            Found::Kept(kept) => return Poll::Ready(Some(Ok(self.give(kept)))),
-            Found::End => return Poll::Ready(None),
-            Found::Gone => return Poll::Ready(Some(Err(ReplayError::gone()))),
-            Found::Wait => return Poll::Pending,
-            Found::Next(body) => body,
-        };
-        let mut away = Away { tape: &self.tape, body: Some(body) };
-        let polled = away.read_on(cx);
-        drop(away);
-        match polled {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(None) => Poll::Ready(None),
-            Poll::Ready(Some(Err(error))) => Poll::Ready(Some(Err(ReplayError::body(error)))),
-            Poll::Ready(Some(Ok(kept))) => Poll::Ready(Some(Ok(self.give(kept)))),
+        loop {
+            let mut tape = self.lock();
+            let waiting = self.withdraw(&mut tape);
+            let found = tape.look(self.at, self.generation, cx);
+            drop(tape);
+            waiting.into_iter().for_each(Waker::wake);
+            let body = match found {
+                Found::Kept(kept) => return Poll::Ready(Some(Ok(self.give(kept)))),
+                Found::End => return Poll::Ready(None),
+                Found::Gone => return Poll::Ready(Some(Err(ReplayError::gone()))),
+                Found::Wait => return Poll::Pending,
+                Found::Next(body) => body,
+            };
+            let mut away = Away { tape: &self.tape, body: Some(body) };
+            if let Err(error) = ready!(away.read_on(cx)) {
+                return Poll::Ready(Some(Err(ReplayError::body(error))));
+            }
         }
     }
 
@@ -153,7 +207,10 @@ impl<B: Body> Reader<B> {
 /// A reader that goes may have been the one whom the stream would have woken.
 impl<B: Body> Drop for Reader<B> {
     fn drop(&mut self) {
-        let waiting = self.lock().take_waiting();
+        let mut tape = self.lock();
+        let mut waiting = self.withdraw(&mut tape);
+        waiting.append(&mut tape.waiting);
+        drop(tape);
         waiting.into_iter().for_each(Waker::wake);
     }
 }
@@ -168,12 +225,24 @@ impl<B: Body> Tape<B> {
         self.let_go.unwrap_or(0) + self.frames.len()
     }
 
-    fn look(&mut self, at: usize, cx: &Context<'_>) -> Found<B> {
+    fn look(&mut self, at: usize, generation: u64, cx: &Context<'_>) -> Found<B> {
         if at < self.let_go.unwrap_or(0) {
             return Found::Gone;
         }
         if let Some(kept) = self.frames.get(at - self.let_go.unwrap_or(0)) {
             return Found::Kept(kept.clone());
+        }
+        if let Some(kept) = self.beyond.take_if(|_| generation == self.newest && self.promises == 0) {
+            self.let_go = Some(self.end() + 1);
+            self.frames = Vec::new();
+            return Found::Kept(kept);
+        }
+        if self.beyond.is_some() {
+            if generation < self.newest {
+                return Found::Gone;
+            }
+            self.wait(cx);
+            return Found::Wait;
         }
         match std::mem::replace(&mut self.stream, Stream::Away) {
             Stream::Here(body) => Found::Next(body),
@@ -193,16 +262,15 @@ impl<B: Body> Tape<B> {
     }
 
     /// Takes in what the stream gave.
-    fn keep(&mut self, kept: &Kept) {
-        if let Kept::Data(data) = kept {
+    fn keep(&mut self, kept: Kept) {
+        if let Kept::Data(data) = &kept {
             self.bytes = self.bytes.saturating_add(data.len());
         }
         if self.let_go.is_none() && self.bytes <= self.limit {
-            self.frames.push(kept.clone());
-            return;
+            self.frames.push(kept);
+        } else {
+            self.beyond = Some(kept);
         }
-        self.let_go = Some(self.end() + 1);
-        self.frames = Vec::new();
     }
 
     fn wait(&mut self, cx: &Context<'_>) {
@@ -224,8 +292,9 @@ struct Away<'a, B: Body> {
 }
 
 impl<B: Body> Away<'_, B> {
-    fn read_on(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Kept, B::Error>>> {
-        let Some(mut body) = self.body.take() else { return Poll::Ready(None) };
+    /// Reads one frame on to the tape, or its end.
+    fn read_on(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), B::Error>> {
+        let Some(mut body) = self.body.take() else { return Poll::Ready(Ok(())) };
         // From here to its return the stream is broken if this panics.
         let polled = body.as_mut().poll_frame(cx);
         let mut tape = self.tape.lock().unwrap_or_else(PoisonError::into_inner);
@@ -237,17 +306,16 @@ impl<B: Body> Away<'_, B> {
             }
             Poll::Ready(None) => {
                 tape.stream = Stream::Ended;
-                None
+                Ok(())
             }
             Poll::Ready(Some(Err(error))) => {
                 tape.stream = Stream::Broken;
-                Some(Err(error))
+                Err(error)
             }
             Poll::Ready(Some(Ok(frame))) => {
                 tape.stream = Stream::Here(body);
-                let kept = kept(in_bytes(frame));
-                tape.keep(&kept);
-                Some(Ok(kept))
+                tape.keep(kept(in_bytes(frame)));
+                Ok(())
             }
         };
         let waiting = tape.take_waiting();
