@@ -88,7 +88,8 @@
 //! # A server
 //!
 //! [`DeadlineLayer`] reads how long its caller waits and which attempt this is, refuses what is too late with a
-//! 504, and bounds every pipeline that is called to work out the answer. The other half of a safe command,
+//! 504, and bounds every pipeline that is called to work out the answer. Where callers are not all your own give it a
+//! floor, lest a hurried one open a breaker for the others. The other half of a safe command,
 //! `Idempotency-Key` on the server's side, is the crate `relent-idempotency`.
 //!
 //! # Features

@@ -27,14 +27,24 @@ use crate::http::deadline::{TimeLeft, attempt};
 ///
 /// A request of gRPC is refused in gRPC's words: status 4, `DEADLINE_EXCEEDED`.
 ///
+/// Whoever may set the header says how long calls below may take. An attempt that its caller's deadline cuts off counts
+/// as a time-out at the breaker and the budget that all callers share, as it must: else a dependency that hangs would
+/// never open a breaker beneath impatient callers. So one that asks often and gives less time than a healthy answer takes
+/// shuts the breaker's door to everybody. Where callers are not all your own, set a floor:
+/// [`refusing_under`](Self::refusing_under).
+///
 /// # Examples
 ///
 /// ```
+/// use std::time::Duration;
+///
 /// use axum::{Router, routing::get};
 /// use relent_tower::DeadlineLayer;
 ///
 /// # async fn stock() -> &'static str { "7" }
-/// let app: Router = Router::new().route("/stock", get(stock)).layer(DeadlineLayer::new());
+/// // Below 200 ms no answer was ever worked out: such a request is refused, and no call is made for it.
+/// let deadlines = DeadlineLayer::new().refusing_under(Duration::from_millis(200));
+/// let app: Router = Router::new().route("/stock", get(stock)).layer(deadlines);
 /// ```
 #[derive(Clone, Debug)]
 pub struct DeadlineLayer<C = TokioClock> {
@@ -94,11 +104,15 @@ impl<C: Clock> DeadlineLayer<C> {
         self.with(|terms| terms.headers.push(header))
     }
 
-    /// Refuses requests that have less time than this. Zero, unless this is called: only what has none left.
+    /// Refuses requests that have less time than this, before anything is done for them. Zero, unless this is called:
+    /// only what has none left.
+    ///
+    /// It is also what keeps a hurried caller from opening a breaker for everybody: see [`DeadlineLayer`].
     ///
     /// # Choosing a value
     ///
-    /// The least time in which an answer was ever worked out.
+    /// Where all callers are your own: the least time in which an answer was ever worked out. Where they are not: the
+    /// time in which nearly every healthy answer is, the slowest dependency's 99th percentile and your own work.
     #[must_use]
     pub fn refusing_under(self, least: Duration) -> Self {
         self.with(|terms| terms.least = least)

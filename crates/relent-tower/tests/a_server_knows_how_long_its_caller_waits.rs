@@ -3,13 +3,21 @@
 #[path = "support/inner.rs"]
 mod inner;
 
-use std::{convert::Infallible, time::Duration};
+use std::{
+    convert::Infallible,
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http::{HeaderName, Request, Response, StatusCode};
 use http_body_util::Full;
-use relent::{Ambient, Backoff, Clock, Idempotency, Jitter, ManualClock, Pipeline, Policy, StopReason};
-use relent_tower::{DeadlineLayer, Incoming, PipelineLayer, Wire, http::deadline::TimeLeft, report};
+use relent::{
+    Ambient, Backoff, BreakerPolicy, Clock, Idempotency, Jitter, ManualClock, Pipeline, Policy, StopReason,
+};
+use relent_tower::{
+    BoxError, DeadlineLayer, Incoming, PipelineLayer, Wire, http::deadline::TimeLeft, report,
+};
 use tower::{ServiceExt, layer::Layer, service_fn};
 
 use self::inner::{Inner, answer};
@@ -103,6 +111,45 @@ fn what_is_too_late_is_refused_before_it_begins() {
         assert_eq!((response.status(), inner.count() > 0), (status, begins), "{headers:?}");
         assert_eq!(response.body().is_empty(), !begins);
     }
+}
+
+/// Forty callers give less time than a healthy answer takes; then one comes who has it.
+fn after_hurried_callers(layer: &DeadlineLayer<ManualClock>, clock: &ManualClock) -> (u32, &'static str) {
+    let policy = Policy { breaker: Some(BreakerPolicy::default()), budget: None, ..Policy::live() };
+    let calls = AtomicU32::new(0);
+    let healthy = service_fn(|_: Request<Full<Bytes>>| {
+        calls.fetch_add(1, Ordering::SeqCst);
+        let answered = clock.sleep(Duration::from_millis(250));
+        async move {
+            answered.await;
+            Ok::<_, BoxError>(Response::new(Full::<Bytes>::default()))
+        }
+    });
+    let pipeline = Pipeline::on(clock.clone(), policy).unwrap();
+    let stock = PipelineLayer::new(pipeline).unwrap().layer(healthy);
+    let app = layer.layer(service_fn(|_: Request<()>| {
+        let stock = stock.clone();
+        async move {
+            let ended = stock.oneshot(Request::new(Full::<Bytes>::default())).await;
+            let why = ended.map_or_else(|error| error.stop().name(), |_| "succeeded");
+            Ok::<_, Infallible>(Response::new(why))
+        }
+    }));
+    let ask = |headers| *clock.block_on(app.clone().oneshot(request(headers))).unwrap().body();
+    for _ in 0..40 {
+        ask(&[("x-request-timeout-ms", "180")]);
+    }
+    let hurried = calls.load(Ordering::SeqCst);
+    (hurried, ask(&[]))
+}
+
+#[test]
+fn a_floor_keeps_hurried_callers_from_opening_the_breaker_for_everybody() {
+    let clock = ManualClock::new();
+    let layer = DeadlineLayer::on(clock.clone());
+    assert_eq!(after_hurried_callers(&layer, &clock), (20, "refused_breaker"), "without one they do");
+    let layer = layer.refusing_under(Duration::from_millis(250));
+    assert_eq!(after_hurried_callers(&layer, &clock), (0, "succeeded"));
 }
 
 #[test]
