@@ -44,6 +44,8 @@ pub(crate) enum Verdict {
 enum Figure {
     Ns(&'static str),
     Instructions(&'static str),
+    /// The first row's instructions beyond the second's.
+    InstructionsBeyond(&'static str, &'static str),
     Allocations(&'static str),
     /// The first row's nanoseconds by the second's.
     Times(&'static str, &'static str),
@@ -111,6 +113,9 @@ impl Figure {
         Ok(match self {
             Self::Ns(name) => Some(row(name)?.ns),
             Self::Instructions(name) => row(name)?.instructions,
+            Self::InstructionsBeyond(name, than) => {
+                row(name)?.instructions.zip(row(than)?.instructions).map(|(all, its)| all - its)
+            }
             Self::Allocations(name) => Some(row(name)?.allocations),
             Self::Times(name, by) => Some(row(name)?.ns / row(by)?.ns),
             Self::TimesInstructions(name, by) => ratio(row(name)?.instructions, row(by)?.instructions),

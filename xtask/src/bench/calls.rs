@@ -105,7 +105,7 @@ fn judge(facts: &Facts) -> Result<usize, String> {
     Ok(short)
 }
 
-/// Figures for people: three digits that mean something.
+/// Figures for people: digits that mean something.
 trait Figure {
     fn round_to(self) -> String;
 }
@@ -113,7 +113,8 @@ trait Figure {
 impl Figure for f64 {
     fn round_to(self) -> String {
         match self {
-            ..10.0 => format!("{self:.1}"),
+            _ if !self.is_finite() => "–".into(),
+            ..10.0 if self.fract() != 0.0 => format!("{self:.1}"),
             _ => format!("{self:.0}"),
         }
     }

@@ -5,6 +5,7 @@
 //! which they met least.
 
 use std::{
+    cell::Cell,
     fs,
     hint::spin_loop,
     sync::{
@@ -18,7 +19,7 @@ use std::{
 
 use crate::{
     rounds::{Figures, Together, allocations, calls_of_a_round, per_call},
-    work::Work,
+    work::{Work, deeper},
 };
 
 pub(crate) fn measure(rows: &[&'static Work]) -> Vec<Figures> {
@@ -72,10 +73,13 @@ impl Row {
 struct Pair {
     workers: [Sender<Job>; 2],
     done: Receiver<Span>,
+    /// How many rounds there have been.
+    rounds: Cell<usize>,
 }
 
 /// So many calls, begun when so many threads are ready.
 struct Job {
+    round: usize,
     work: &'static Work,
     calls: u32,
     ready: Arc<AtomicU32>,
@@ -103,7 +107,7 @@ impl Pair {
             thread::spawn(move || jobs.iter().for_each(|job| tell.send(job.work()).expect("it is awaited")));
             sender
         };
-        Self { workers: [worker(), worker()], done }
+        Self { workers: [worker(), worker()], done, rounds: Cell::new(0) }
     }
 
     fn one(&self, work: &'static Work, calls: u32) -> Span {
@@ -117,9 +121,11 @@ impl Pair {
     }
 
     fn begin(&self, work: &'static Work, calls: u32, threads: u32) {
+        let round = self.rounds.get();
+        self.rounds.set(round + 1);
         let ready = Arc::new(AtomicU32::new(0));
         for worker in self.workers.iter().take(threads as usize) {
-            let job = Job { work, calls, ready: Arc::clone(&ready), threads };
+            let job = Job { round, work, calls, ready: Arc::clone(&ready), threads };
             worker.send(job).expect("it lives as long as the pair");
         }
     }
@@ -137,7 +143,7 @@ impl Job {
         }
         let waited = waited();
         let began = Instant::now();
-        (self.work)(self.calls);
+        deeper(self.round, self.work, self.calls);
         let ended = Instant::now();
         Span { began, ended, shared: ended - began, waited: self::waited() - waited }
     }

@@ -5,7 +5,10 @@
 
 use std::time::{Duration, Instant};
 
-use crate::{counting::counted, work::Work};
+use crate::{
+    counting::counted,
+    work::{Work, deeper},
+};
 
 /// What a row comes to, per call.
 pub(crate) struct Figures {
@@ -26,11 +29,11 @@ pub(crate) struct Together {
 
 pub(crate) fn measure(rows: &[&'static Work]) -> Vec<Figures> {
     let calls: Vec<u32> =
-        rows.iter().map(|work| calls_of_a_round(ROUND, |calls| took(work, calls))).collect();
+        rows.iter().map(|work| calls_of_a_round(ROUND, |calls| took(work, calls, 0))).collect();
     let mut best = vec![f64::INFINITY; rows.len()];
-    for _ in 0..ROUNDS {
+    for round in 0..ROUNDS {
         for (place, work) in rows.iter().enumerate() {
-            best[place] = best[place].min(per_call(took(work, calls[place]), calls[place]));
+            best[place] = best[place].min(per_call(took(work, calls[place], round), calls[place]));
         }
     }
     let figures = |(place, ns): (usize, f64)| {
@@ -61,9 +64,9 @@ pub(crate) fn per_call(lasted: Duration, calls: u32) -> f64 {
     lasted.as_secs_f64() * 1e9 / f64::from(calls)
 }
 
-fn took(work: &Work, calls: u32) -> Duration {
+fn took(work: &Work, calls: u32, round: usize) -> Duration {
     let began = Instant::now();
-    work(calls);
+    deeper(round, work, calls);
     began.elapsed()
 }
 

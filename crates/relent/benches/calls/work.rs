@@ -50,6 +50,20 @@ pub(crate) fn steps(step: impl Fn() + Send + Sync + 'static) -> Work {
     Box::new(move |steps| (0..steps).for_each(|_| step()))
 }
 
+/// Does the work so many steps down the stack. Now and then a row took several times as long throughout a run, and not
+/// in the next; so every round has its futures elsewhere, and in the best ones nobody is unlucky.
+pub(crate) fn deeper(steps: usize, work: &Work, calls: u32) {
+    if steps.is_multiple_of(STEPS) {
+        return work(calls);
+    }
+    let step = black_box([0_u8; 256]);
+    deeper(steps % STEPS - 1, work, calls);
+    black_box(step);
+}
+
+/// A page and more.
+const STEPS: usize = 17;
+
 /// Waits for it on this thread's own runtime, whose clock is the real one.
 pub(crate) fn on_runtime<F: Future>(future: F) -> F::Output {
     thread_local! {

@@ -7,8 +7,8 @@
 use super::{
     Bar,
     Figure::{
-        self, Allocations, Faster, HalfMore, Instructions, Millions, Ns, Scale, Spread, SpreadInstructions,
-        Times, TimesInstructions,
+        self, Allocations, Faster, HalfMore, Instructions, InstructionsBeyond, Millions, Ns, Scale, Spread,
+        SpreadInstructions, Times, TimesInstructions,
     },
     Kind,
     Limit::{self, AtLeast, AtMost, Below},
@@ -36,7 +36,11 @@ fn ready() -> Vec<Bar> {
             TimesInstructions("ready/relent", "ready/by hand"),
             AtMost(1.8),
         ),
-        bar("ready: by hand, instructions", Instructions("ready/by hand"), AtMost(290.0)),
+        bar(
+            "ready: by hand, instructions beyond the operation's",
+            InstructionsBeyond("ready/by hand", "ready/the operation alone"),
+            AtMost(290.0),
+        ),
         bar(
             "ready: tower's stack ÷ relent",
             Times("ready/tower, stack of four", "ready/relent"),
