@@ -109,7 +109,8 @@ impl Verdict {
 impl Figure {
     fn of(self, facts: &Facts) -> Result<Option<f64>, String> {
         let row = |name| facts.row(name);
-        let both = |name| row(name).map(|row| row.together.map(|two| two.ns));
+        let told = |row: &Row| row.together.filter(|two| two.rounds >= FEWEST_ROUNDS).map(|two| two.ns);
+        let both = |name| row(name).map(told);
         Ok(match self {
             Self::Ns(name) => Some(row(name)?.ns),
             Self::Instructions(name) => row(name)?.instructions,
@@ -131,6 +132,9 @@ impl Figure {
         })
     }
 }
+
+/// The median of fewer undisturbed rounds says nothing.
+const FEWEST_ROUNDS: f64 = 20.0;
 
 fn ratio(of: Option<f64>, by: Option<f64>) -> Option<f64> {
     Some(of? / by?)
