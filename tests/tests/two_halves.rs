@@ -13,10 +13,12 @@ use std::{
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
-use relent::{Answer, Clock, Idempotency, Pipeline, Policy, RouteRule, Rules, TokioClock};
-use relent_idempotency::{Everyone, IdempotencyLayer, KeyIs, RequestBody, Settings, UnsharedMemory};
-use relent_tower::PipelineLayer;
-use tower::{Layer, Service, ServiceExt, service_fn};
+use relent::{Ambient, Answer, Clock, Idempotency, Pipeline, Policy, RouteRule, Rules, TokioClock};
+use relent_idempotency::{
+    Everyone, IdempotencyLayer, KeyIs, RequestBody, ResponseBody, Settings, UnsharedMemory,
+};
+use relent_tower::{DeadlineLayer, PipelineLayer};
+use tower::{Layer, Service, ServiceExt, service_fn, util::BoxCloneService};
 
 /// What the server did.
 #[derive(Clone, Default)]
@@ -102,4 +104,46 @@ async fn a_post_without_a_key_that_times_out_is_sent_once() {
     let counts = Counts::default();
     client(None).layer(server(&counts)).oneshot(payment()).await.expect_err("nobody knows what became of it");
     assert_eq!(counts.get(), (1, 1));
+}
+
+/// A handler that says whether it knows of a deadline, between the two layers in either order.
+fn hurried(
+    deadline_outside: bool,
+) -> impl Service<Request<Full<Bytes>>, Response = Response<Bytes>, Error = Infallible, Future: Send> + Clone
+{
+    let layer = IdempotencyLayer::new(UnsharedMemory::new(TokioClock), Everyone, Settings::default());
+    let layer = layer.expect("settings");
+    let handler = service_fn(|_: Request<RequestBody<Full<Bytes>>>| async {
+        let deadline = Ambient::here(TokioClock).and_then(|here| here.deadline());
+        Ok::<_, Infallible>(Response::new(Full::new(Bytes::from(format!("bounded: {}", deadline.is_some())))))
+    });
+    let read = |response: Result<Response<ResponseBody<Full<Bytes>>>, Infallible>| async {
+        let (parts, body) = response?.into_parts();
+        let Ok(whole) = body.collect().await;
+        Ok(Response::from_parts(parts, whole.to_bytes()))
+    };
+    if deadline_outside {
+        BoxCloneService::new(DeadlineLayer::new().layer(layer.layer(handler).then(read)))
+    } else {
+        BoxCloneService::new(layer.layer(DeadlineLayer::new().layer(handler)).then(read))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_came_too_late_is_no_answer_and_what_came_in_time_knows_its_deadline() {
+    for deadline_outside in [true, false] {
+        let service = hurried(deadline_outside);
+        let send = |left: &'static str| {
+            let request = Request::post("/payments").header("idempotency-key", "k");
+            let request =
+                request.header("x-request-timeout-ms", left).body(Full::default()).expect("a request");
+            service.clone().oneshot(request)
+        };
+        let Ok(late) = send("0").await;
+        assert_eq!(late.status(), StatusCode::GATEWAY_TIMEOUT);
+        let Ok(in_time) = send("5000").await;
+        assert_eq!(in_time.body(), "bounded: true", "deadline outside: {deadline_outside}");
+        let Ok(again) = send("5000").await;
+        assert!(again.headers().contains_key("idempotency-replayed"));
+    }
 }

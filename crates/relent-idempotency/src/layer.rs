@@ -3,6 +3,7 @@
 mod guard;
 mod perform;
 mod shared;
+mod surroundings;
 
 use std::{
     fmt,
@@ -30,8 +31,10 @@ use shared::Shared;
 /// # Ordering
 ///
 /// Put it next to the handler: inside of authentication (which the caller is read from), of rate limits and of whatever
-/// else refuses without doing anything, or such a refusal is kept as *the* answer. Time-outs belong inside of it: one
-/// outside merely stops listening, while the handler runs on.
+/// else refuses without doing anything, or such a refusal is kept as *the* answer. `relent_tower::DeadlineLayer` is one of
+/// these, and belongs outside: a request that comes too late then claims nothing, and the handler knows the deadline all
+/// the same. (Inside, its refusals bear [`NoEffect`](crate::NoEffect) and are not kept either.) Time-outs that stop a
+/// handler belong inside: one outside merely stops listening, while the handler runs on.
 pub struct IdempotencyLayer<C = TokioClock> {
     shared: Arc<Shared<C>>,
 }
@@ -69,7 +72,9 @@ impl<C: Clock> IdempotencyLayer<C> {
     /// [`Invalid`] if the settings cannot be kept.
     pub fn with_settings(self, settings: Settings) -> Result<Self, Invalid> {
         settings.validate()?;
-        Ok(self.change(|shared| shared.settings = settings))
+        let mut shared = Arc::unwrap_or_clone(self.shared);
+        shared.set(settings)?;
+        Ok(Self { shared: Arc::new(shared) })
     }
 
     /// Tells what happens. Without it nobody hears of a store that fails after a handler ran.

@@ -96,10 +96,14 @@
 //! answer is kept, and a repeat is given it. A handler is never half cancelled without its record knowing. So put time-outs
 //! inside of the layer, and at shutdown, when the server has stopped, await [`IdempotencyLayer::idle`].
 //!
+//! The caller's deadline and attempt ([`relent::Ambient`]) and tracing's span go along into that task, so a deadline layer
+//! belongs outside ([`IdempotencyLayer`] says what else does). Other task-locals do not: hand them on in the request's
+//! extensions.
+//!
 //! # Features
 //!
 //! - `suite`: the contract of [`Store`] as tests, for those who write one.
-//! - `tracing`: `Tracing`, which tells tracing what happens.
+//! - `tracing`: `Tracing`, which tells tracing what happens; and handlers run in the span of their request.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -134,8 +138,9 @@ pub use key::{BadKey, IDEMPOTENCY_KEY, Key};
 pub use layer::{Idempotency, IdempotencyLayer, ResponseFuture};
 pub use memory::UnsharedMemory;
 pub use refusal::Refusal;
+pub use relent::NoEffect;
 pub use row::{Row, Stage, Step, Write};
-pub use run::{NoEffect, Run};
+pub use run::Run;
 pub use settings::{KeyIs, Settings, WhenDown, WhenLost};
 pub use store::{
     Claim, ClaimId, Claimed, End, Finished, IfLost, Lease, Record, RecordId, Resolution, Resolved, State,

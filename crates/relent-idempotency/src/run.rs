@@ -51,10 +51,3 @@ impl Run {
         }
     }
 }
-
-/// Marks a response whose handler has done nothing: the key is free again, whatever the status. For answers such as a
-/// 503 of a dependency that refused before anything happened, or a 429.
-///
-/// Put it into the response's extensions. In axum: `(StatusCode::SERVICE_UNAVAILABLE, Extension(NoEffect))`.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct NoEffect;

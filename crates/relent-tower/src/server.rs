@@ -15,7 +15,7 @@ use std::{
 
 use http::{HeaderValue, Request, Response, StatusCode, header::CONTENT_TYPE};
 use pin_project_lite::pin_project;
-use relent::{Ambient, Clock, InAmbient, Timestamp, TokioClock};
+use relent::{Ambient, Clock, InAmbient, NoEffect, Timestamp, TokioClock};
 use tower_layer::Layer;
 use tower_service::Service;
 
@@ -25,7 +25,13 @@ use crate::http::deadline::{TimeLeft, attempt};
 /// call that is made to answer it. In front of a router or of any tower server; see [`Ambient`] for what counts as
 /// below.
 ///
-/// A request of gRPC is refused in gRPC's words: status 4, `DEADLINE_EXCEEDED`.
+/// A request of gRPC is refused in gRPC's words: status 4, `DEADLINE_EXCEEDED`. A refusal bears [`NoEffect`] in its
+/// extensions.
+///
+/// # Ordering
+///
+/// Outside of a layer that keeps answers and gives them again, such as `relent_idempotency::IdempotencyLayer`: what
+/// comes too late then claims no key, and the handler within knows the deadline all the same.
 ///
 /// Whoever may set the header says how long calls below may take. An attempt that its caller's deadline cuts off counts
 /// as a time-out at the breaker and the budget that all callers share, as it must: else a dependency that hangs would
@@ -264,6 +270,7 @@ impl<F, ResB, C> fmt::Debug for DeadlineFuture<F, ResB, C> {
 /// What a caller is told that has no time left.
 fn too_late<B, ResB: Default>(request: &Request<B>) -> Response<ResB> {
     let mut response = Response::new(ResB::default());
+    response.extensions_mut().insert(NoEffect);
     let kind = request.headers().get(CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
     if kind.starts_with(GRPC) {
         // gRPC has its status in the headers of a response without a body, under HTTP's 200.

@@ -13,7 +13,8 @@ use bytes::Bytes;
 use http::{HeaderName, Request, Response, StatusCode};
 use http_body_util::Full;
 use relent::{
-    Ambient, Backoff, BreakerPolicy, Clock, Idempotency, Jitter, ManualClock, Pipeline, Policy, StopReason,
+    Ambient, Backoff, BreakerPolicy, Clock, Idempotency, Jitter, ManualClock, NoEffect, Pipeline, Policy,
+    StopReason,
 };
 use relent_tower::{
     BoxError, DeadlineLayer, Incoming, PipelineLayer, Wire, http::deadline::TimeLeft, report,
@@ -110,6 +111,7 @@ fn what_is_too_late_is_refused_before_it_begins() {
         let status = if begins { StatusCode::OK } else { StatusCode::GATEWAY_TIMEOUT };
         assert_eq!((response.status(), inner.count() > 0), (status, begins), "{headers:?}");
         assert_eq!(response.body().is_empty(), !begins);
+        assert_eq!(response.extensions().get().is_some_and(|NoEffect| true), !begins, "{headers:?}");
     }
 }
 

@@ -120,6 +120,7 @@ mod event;
 mod gates;
 pub mod guide;
 mod nesting;
+mod no_effect;
 mod operation;
 mod overrun;
 mod pipeline;
@@ -145,6 +146,7 @@ pub use event::OpenTelemetry;
 #[cfg(feature = "tracing")]
 pub use event::Tracing;
 pub use event::{Event, Lending, Observe, Scene};
+pub use no_effect::NoEffect;
 pub use operation::{Operation, Working};
 pub use overrun::{Overruns, Work};
 pub use pipeline::Pipeline;

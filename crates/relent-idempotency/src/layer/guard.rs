@@ -14,7 +14,7 @@ use relent::Clock;
 use tokio::sync::{futures::Notified, oneshot};
 use tower_service::Service;
 
-use super::{perform::Inner, shared::Shared};
+use super::{perform::Inner, shared::Shared, surroundings::Surroundings};
 use crate::{
     Asked, Claim, ClaimId, Claimed, Error, ErrorKind, Event, Fingerprint, Key, RecordId, Refusal,
     RequestBody, ResponseBody, WhenDown, body::read_request,
@@ -52,7 +52,8 @@ where
     let record = claim.record.clone();
     let (teller, told) = oneshot::channel();
     let task = shared.live.begin_task();
-    let serving = serve(Arc::clone(&shared), claim, Inner::ready(inner), request, teller);
+    let inner = Inner::ready(inner, Surroundings::here(shared.clock.clone()));
+    let serving = serve(Arc::clone(&shared), claim, inner, request, teller);
     tokio::spawn(async move {
         serving.await;
         drop(task);
@@ -103,7 +104,7 @@ where
 async fn serve<S, B, R, C>(
     shared: Arc<Shared<C>>,
     claim: Claim,
-    mut inner: Inner<S>,
+    mut inner: Inner<S, C>,
     request: Request<RequestBody<B>>,
     mut teller: Teller<R, S::Error>,
 ) where
@@ -180,7 +181,7 @@ async fn without_a_store<S, B, R, C>(
     shared: &Shared<C>,
     claim: &Claim,
     error: &Error,
-    inner: Inner<S>,
+    inner: Inner<S, C>,
     request: Request<RequestBody<B>>,
     teller: Teller<R, S::Error>,
 ) where

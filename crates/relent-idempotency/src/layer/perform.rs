@@ -20,6 +20,7 @@ use tower_service::Service;
 use super::{
     guard::{Teller, Told},
     shared::Shared,
+    surroundings::Surroundings,
 };
 use crate::{
     Answer, Asked, End, Ended, ErrorKind, Event, Finished, Lease, NoEffect, RequestBody, ResponseBody, Run,
@@ -29,10 +30,11 @@ use crate::{
     run::Lost,
 };
 
-/// The handler's service, ready or not.
-pub(super) struct Inner<S> {
+/// The handler's service, ready or not, with what is known where it was called.
+pub(super) struct Inner<S, C> {
     service: S,
     readiness: Readiness,
+    surroundings: Surroundings<C>,
 }
 
 #[derive(Clone, Copy, Eq, PartialEq)]
@@ -41,9 +43,9 @@ enum Readiness {
     Unknown,
 }
 
-impl<S: Clone> Inner<S> {
-    pub(super) fn ready(service: S) -> Self {
-        Self { service, readiness: Readiness::Ready }
+impl<S: Clone, C: Clock> Inner<S, C> {
+    pub(super) fn ready(service: S, surroundings: Surroundings<C>) -> Self {
+        Self { service, readiness: Readiness::Ready, surroundings }
     }
 
     /// Gives back what readiness holds (a place in a limit, say) while a repeat waits for another's answer.
@@ -55,14 +57,18 @@ impl<S: Clone> Inner<S> {
     }
 
     /// Calls the service, made ready first if it is not.
-    async fn call<Q>(mut self, request: Q) -> Result<S::Response, Failed<S::Error>>
+    async fn call<Q>(self, request: Q) -> Result<S::Response, Failed<S::Error>>
     where
         S: Service<Q>,
     {
-        if self.readiness == Readiness::Unknown {
-            poll_fn(|cx| self.service.poll_ready(cx)).await.map_err(Failed::NotReady)?;
-        }
-        self.service.call(request).await.map_err(Failed::Handler)
+        let Self { mut service, readiness, surroundings } = self;
+        let called = async move {
+            if readiness == Readiness::Unknown {
+                poll_fn(|cx| service.poll_ready(cx)).await.map_err(Failed::NotReady)?;
+            }
+            service.call(request).await.map_err(Failed::Handler)
+        };
+        surroundings.around(called).await
     }
 }
 
@@ -86,7 +92,7 @@ enum Ending<R: Body, E> {
 pub(super) async fn run<S, B, R, C>(
     shared: &Arc<Shared<C>>,
     lease: Lease,
-    inner: Inner<S>,
+    inner: Inner<S, C>,
     mut request: Request<RequestBody<B>>,
     teller: Teller<R, S::Error>,
 ) where
@@ -118,12 +124,13 @@ pub(super) async fn run<S, B, R, C>(
 /// Calls the handler and reads its answer, as far as it would be kept.
 async fn handle<S, B, R, C>(
     shared: &Shared<C>,
-    inner: Inner<S>,
+    inner: Inner<S, C>,
     request: Request<RequestBody<B>>,
 ) -> Ending<R, S::Error>
 where
     S: Service<Request<RequestBody<B>>, Response = Response<R>> + Clone,
     R: Body<Data = Bytes>,
+    C: Clock,
 {
     let response = match inner.call(request).await {
         Ok(response) => response,
@@ -140,13 +147,14 @@ where
 }
 
 /// Runs the handler without any guard.
-pub(super) async fn run_unguarded<S, B, R>(
-    inner: Inner<S>,
+pub(super) async fn run_unguarded<S, B, R, C>(
+    inner: Inner<S, C>,
     request: Request<RequestBody<B>>,
     teller: Teller<R, S::Error>,
 ) where
     S: Service<Request<RequestBody<B>>, Response = Response<R>> + Clone,
     R: Body<Data = Bytes>,
+    C: Clock,
 {
     let told = match catch(inner.call(request)).await {
         Ok(Ok(response)) => Ok(Ok(response.map(ResponseBody::passed))),

@@ -42,19 +42,10 @@ impl<C: Clock> Shared<C> {
         settings: Settings,
     ) -> Result<Self, Invalid> {
         settings.validate()?;
-        let taking_back = Policy {
-            attempt_timeout: settings.store_timeout,
-            total_timeout: Some(FINISH_PATIENCE),
-            ..Policy::live()
-        };
-        let finishing = Policy {
-            retry: RetryPolicy { max_attempts: None, backoff: FINISH_BACKOFF, ..taking_back.retry.clone() },
-            budget: None, // no more of these than handlers ran when the store went down
-            ..taking_back.clone()
-        };
+        let (finishing, taking_back) = pipelines(&clock, settings.store_timeout)?;
         Ok(Self {
-            finishing: Pipeline::on(clock.clone(), finishing)?.named("idempotency-store"),
-            taking_back: Pipeline::on(clock.clone(), taking_back)?.named("idempotency-store"),
+            finishing,
+            taking_back,
             clock,
             store,
             callers,
@@ -66,6 +57,13 @@ impl<C: Clock> Shared<C> {
             documentation: None,
             live: Arc::new(Live::new()),
         })
+    }
+
+    /// Other terms, which are valid.
+    pub(super) fn set(&mut self, settings: Settings) -> Result<(), Invalid> {
+        (self.finishing, self.taking_back) = pipelines(&self.clock, settings.store_timeout)?;
+        self.settings = settings;
+        Ok(())
     }
 
     pub(super) fn tell(&self, event: Event<'_>) {
@@ -142,6 +140,12 @@ impl<C: Clock> Shared<C> {
             told
         };
         let told = self.finishing.safe().run(ask).await;
+        // The pipeline's patience may end while the store is asked for the first time.
+        let then = then.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some(then) = then {
+            self.tell_failed(Asked::Finish, &lease.record, &no_answer());
+            then();
+        }
         told.map_err(|failed| failed.into_inner().map(|error| error.kind()))
     }
 
@@ -166,10 +170,33 @@ impl<C: Clock> Shared<C> {
             biased;
             told = question => told,
             () = self.clock.sleep(self.settings.store_timeout) => {
-                Err(Error::new(ErrorKind::TimedOut, "the store did not answer in time"))
+                Err(no_answer())
             }
         }
     }
+}
+
+fn no_answer() -> Error {
+    Error::new(ErrorKind::TimedOut, "the store did not answer in time")
+}
+
+/// Those that end runs and that take back claims.
+fn pipelines<C: Clock>(clock: &C, store_timeout: Duration) -> Result<(Pipeline<C>, Pipeline<C>), Invalid> {
+    // Each question has its own time-out, whose failure is told and lets the caller go. The pipeline's must not come
+    // first, so it is out of the way.
+    let attempt_timeout = store_timeout.saturating_add(Duration::from_secs(1));
+    let taking_back = Policy {
+        attempt_timeout,
+        total_timeout: Some(FINISH_PATIENCE.max(attempt_timeout)),
+        ..Policy::live()
+    };
+    let finishing = Policy {
+        retry: RetryPolicy { max_attempts: None, backoff: FINISH_BACKOFF, ..taking_back.retry.clone() },
+        budget: None, // no more of these than handlers ran when the store went down
+        ..taking_back.clone()
+    };
+    let on = |policy| Ok(Pipeline::on(clock.clone(), policy)?.named("idempotency-store"));
+    Ok((on(finishing)?, on(taking_back)?))
 }
 
 const IDEMPOTENCY_REPLAYED: http::HeaderName = http::HeaderName::from_static("idempotency-replayed");

@@ -8,5 +8,6 @@ mod life;
 mod replay;
 mod sizes;
 mod stores;
+mod surroundings;
 mod together;
 mod world;

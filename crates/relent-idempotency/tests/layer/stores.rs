@@ -106,3 +106,40 @@ async fn a_store_that_never_takes_the_answer_leaves_an_unknown_outcome() {
     assert_eq!(send(&service, post("/orders", "k", "{}")).await.refusal(), (409, "outcome-unknown".into()));
     assert_eq!(runs.get(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_never_answers_keeps_nobody_longer_than_its_time_out() {
+    let of = |timeout| Settings { store_timeout: timeout, ..Settings::default() };
+    for (first, then) in
+        [(secs(5), None), (millis(1), None), (secs(5), Some(secs(20))), (secs(20), Some(secs(1)))]
+    {
+        let (store, runs, diary) = (Moody::new(), Runs::default(), Arc::new(Diary::default()));
+        let mut layer = layer(store.clone(), of(first)).observed_by(diary.clone());
+        if let Some(then) = then {
+            layer = layer.with_settings(of(then)).unwrap();
+        }
+        store.ends(Mood::Hangs);
+        let began = TokioClock.now();
+        let reply = send(&counting(&layer, &runs, millis(0)), post("/orders", "k", "{}")).await;
+        let took = TokioClock.now().since(began);
+        assert_eq!(reply.text(), "run 1", "{first:?}, {then:?}: it is the truth");
+        let timeout = then.unwrap_or(first);
+        assert!(timeout <= took && took <= timeout + millis(5), "{timeout:?}: {took:?}");
+        assert!(
+            diary.take().contains(&"store_failed finish".into()),
+            "{first:?}, {then:?}: and that is told"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_time_out_longer_than_the_patience_for_the_end_keeps_nobody_longer_either() {
+    let (store, runs, diary) = (Moody::new(), Runs::default(), Arc::new(Diary::default()));
+    let settings = Settings { store_timeout: secs(90), lease: secs(100), ..Settings::default() };
+    let layer = layer(store.clone(), settings).observed_by(diary.clone());
+    store.ends(Mood::Hangs);
+    let began = TokioClock.now();
+    assert_eq!(send(&counting(&layer, &runs, millis(0)), post("/orders", "k", "{}")).await.text(), "run 1");
+    assert!(TokioClock.now().since(began) <= secs(91));
+    assert!(diary.take().contains(&"store_failed finish".into()));
+}
