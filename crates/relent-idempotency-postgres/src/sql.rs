@@ -25,7 +25,8 @@ pub(crate) struct Sql {
     pub(crate) open: String,
     /// Forgets some.
     pub(crate) purge: String,
-    /// Makes room.
+    /// Makes room: what is done of the records beyond the newest. They are counted, unless there cannot be as many:
+    /// `seq` has gaps where runs had no effect.
     pub(crate) evict: String,
 }
 
@@ -78,8 +79,10 @@ impl Sql {
                  ORDER BY forget_at LIMIT $2 FOR UPDATE SKIP LOCKED)"
             ),
             evict: format!(
-                "DELETE FROM {table} WHERE seq IN (SELECT seq FROM {table} \
-                 WHERE seq <= (SELECT max(seq) FROM {table}) - $1 AND {done} FOR UPDATE SKIP LOCKED)"
+                "DELETE FROM {table} WHERE seq IN (SELECT seq FROM {table} WHERE {done} AND seq IN (\
+                 SELECT seq FROM {table} ORDER BY seq LIMIT CASE \
+                 WHEN (SELECT max(seq) - min(seq) FROM {table}) < $1 THEN 0 \
+                 ELSE greatest((SELECT count(*) FROM {table}) - $1, 0) END) FOR UPDATE SKIP LOCKED)"
             ),
         }
     }

@@ -42,12 +42,21 @@ pub(crate) fn begin(
                expires_at, forget_at, stage, status, head, body) VALUES (:caller, :key, :fingerprint, :claim, :run, \
                :if_lost, :claimed_at, :lease_until, :expires_at, :forget_at, :stage, :status, :head, :body)";
     write(connection, sql, id, row)?;
-    let seq = connection.last_insert_rowid();
     purge(connection, now, FORGOTTEN_WITH_EACH)?;
-    let oldest_kept = max_records.map(|max| seq.saturating_sub(i64::try_from(max).unwrap_or(i64::MAX)));
-    if let Some(oldest_kept) = oldest_kept {
-        let sql = "DELETE FROM relent_idempotency WHERE seq <= ?1 AND stage IN ('answered', 'not_kept')";
-        execute(connection, sql, [oldest_kept], "make room")?;
+    max_records.map_or(Ok(()), |max| make_room(connection, max))
+}
+
+/// Removes what is done of the records beyond the newest. They are counted: `seq` has gaps where runs had no effect.
+fn make_room(connection: &Connection, max_records: u64) -> Result<(), Error> {
+    let count = connection
+        .prepare_cached("SELECT count(*) FROM relent_idempotency")
+        .and_then(|mut statement| statement.query_row([], |row| row.get::<_, i64>(0)))
+        .map_err(sqlite("count the records"))?;
+    let excess = count.saturating_sub(i64::try_from(max_records).unwrap_or(i64::MAX));
+    if excess > 0 {
+        let sql = "DELETE FROM relent_idempotency WHERE stage IN ('answered', 'not_kept') \
+                   AND seq IN (SELECT seq FROM relent_idempotency ORDER BY seq LIMIT ?1)";
+        execute(connection, sql, [excess], "make room")?;
     }
     Ok(())
 }

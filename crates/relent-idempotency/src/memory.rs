@@ -111,8 +111,8 @@ impl Inner {
     /// Keeps the newest `max_records` and whatever is not done, and looks at some of the oldest whether they are
     /// forgotten.
     fn make_room(&mut self, max_records: u64, now: Timestamp) {
-        let oldest_kept = (self.made + 1).saturating_sub(max_records);
-        let old = self.order.range(..oldest_kept).map(|(_, id)| id);
+        let max_records = usize::try_from(max_records).unwrap_or(usize::MAX);
+        let old = self.order.values().take(self.rows.len().saturating_sub(max_records));
         let evicted = old.filter(|id| self.row(id).is_some_and(Row::is_done));
         let oldest = self.order.values().take(LOOKED_AT);
         let forgotten = oldest.filter(|id| self.row(id).is_some_and(|row| row.is_forgotten(now)));

@@ -124,6 +124,7 @@ checks! { $
         what_is_forgotten_is_purged_and_nothing_else
         a_store_forgets_by_itself_as_it_is_used
         no_more_than_the_newest_records_are_kept
+        runs_without_effect_evict_nothing
         what_runs_or_is_unknown_is_never_evicted
     }
     operator {

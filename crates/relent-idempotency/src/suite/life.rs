@@ -1,7 +1,7 @@
 //! Rules of how long a record lives, and how many there are.
 
 use super::{Fixture, MAX_RECORDS, words::*};
-use crate::{Claimed, State, Store};
+use crate::{Claimed, End, Finished, State, Store};
 
 pub(super) async fn an_answer_is_given_back_until_its_life_ends<F: Fixture>(fixture: F) {
     answer_at_once(&fixture, "order-1", 1, "done").await;
@@ -76,6 +76,23 @@ pub(super) async fn no_more_than_the_newest_records_are_kept<F: Fixture>(fixture
         assert_eq!(told, Claimed::Answered(answer("done")), "{number}");
     }
     assert_eq!(state(&fixture, "order-1").await, None);
+}
+
+pub(super) async fn runs_without_effect_evict_nothing<F: Fixture>(fixture: F) {
+    answer_at_once(&fixture, "order-1", 1, "done").await;
+    for number in 2..=3 * u8::try_from(MAX_RECORDS).expect("a small limit") {
+        let lease = take(&fixture, &claim(&format!("busy-{number}"), number)).await;
+        assert_eq!(finish(&fixture, &lease, End::NoEffect).await, Finished::Done);
+    }
+    assert_eq!(claimed(&fixture, &claim("order-1", 200)).await, Claimed::Answered(answer("done")));
+    // Nor do those among others count.
+    for number in 100..98 + u8::try_from(MAX_RECORDS).expect("a small limit") {
+        answer_at_once(&fixture, &format!("order-{number}"), number, "done").await;
+        let lease = take(&fixture, &claim("busy", 201)).await;
+        assert_eq!(finish(&fixture, &lease, End::NoEffect).await, Finished::Done);
+    }
+    assert_eq!(fixture.count().await, MAX_RECORDS - 1);
+    assert_eq!(claimed(&fixture, &claim("order-1", 200)).await, Claimed::Answered(answer("done")));
 }
 
 pub(super) async fn what_runs_or_is_unknown_is_never_evicted<F: Fixture>(fixture: F) {

@@ -28,6 +28,7 @@ pub(crate) enum Fault {
     PurgesWithoutALimit,
     NeverForgetsByItself,
     KeepsAnyNumber,
+    EvictsByRunsNotRecords,
     EvictsWhatRuns,
     ReadsEveryRunAsTheFirst,
     ListsTheNewestFirst,
@@ -68,7 +69,11 @@ pub(crate) const FAULTS: &[(Fault, &[&str])] = &[
     (NotKeptIsAlwaysOk, &["an_answer_that_was_not_kept_is_told_by_its_status"]),
     (
         NoEffectIsUnknown,
-        &["a_late_answer_settles_an_unknown_outcome", "a_run_without_effect_leaves_no_record"],
+        &[
+            "a_late_answer_settles_an_unknown_outcome",
+            "a_run_without_effect_leaves_no_record",
+            "runs_without_effect_evict_nothing",
+        ],
     ),
     (
         AsksTheLaterClaimWhetherItMayRunAgain,
@@ -124,6 +129,7 @@ pub(crate) const FAULTS: &[(Fault, &[&str])] = &[
     (PurgesWithoutALimit, &["what_is_forgotten_is_purged_and_nothing_else"]),
     (NeverForgetsByItself, &["a_store_forgets_by_itself_as_it_is_used"]),
     (KeepsAnyNumber, &["no_more_than_the_newest_records_are_kept"]),
+    (EvictsByRunsNotRecords, &["runs_without_effect_evict_nothing"]),
     (EvictsWhatRuns, &["what_runs_or_is_unknown_is_never_evicted"]),
     (ReadsEveryRunAsTheFirst, &["a_record_is_read_as_it_stands"]),
     (ListsTheNewestFirst, &["unknown_outcomes_are_listed_the_longest_known_first"]),

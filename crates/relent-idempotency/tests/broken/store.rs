@@ -152,6 +152,11 @@ impl BrokenStore {
             (Some(Fault::GivesTwiceAtOnce), Claimed::Running { .. }) if claim.id == ClaimId([63; 16]) => {
                 Self::mine(claim)
             }
+            (Some(Fault::EvictsByRunsNotRecords), Claimed::Answered(_))
+                if self.runs_since(&claim.record) >= MAX_RECORDS =>
+            {
+                Self::mine(claim)
+            }
             (Some(Fault::DropsAHeader), Claimed::Answered(mut answer)) => {
                 answer.headers.remove("etag");
                 Claimed::Answered(answer)
@@ -195,6 +200,12 @@ impl BrokenStore {
                 }
             }
         }
+    }
+
+    /// How many runs there were since the record's own.
+    fn runs_since(&self, id: &RecordId) -> u64 {
+        let memory = self.memory.lock().unwrap();
+        memory.given.iter().rev().take_while(|lease| lease.record != *id).count() as u64
     }
 
     /// The claim that has the record, whoever asks.
