@@ -157,7 +157,13 @@ impl<B: Body<Data = Bytes>> Body for ResponseBody<B> {
     fn size_hint(&self) -> SizeHint {
         match &self.kind {
             ResponseKind::Passed { body } => body.size_hint(),
-            ResponseKind::Read { bytes, .. } => exactly(bytes.as_ref().map_or(0, Bytes::len)),
+            ResponseKind::Read { bytes, trailers: None } => exactly(bytes.as_ref().map_or(0, Bytes::len)),
+            // HTTP/1.1 has trailers only where the length is not said beforehand.
+            ResponseKind::Read { bytes, trailers: Some(_) } => {
+                let mut hint = SizeHint::new();
+                hint.set_lower(bytes.as_ref().map_or(0, Bytes::len) as u64);
+                hint
+            }
             ResponseKind::Broken { .. } => SizeHint::new(),
             ResponseKind::Begun { chunks, rest } => {
                 let begun = chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>();

@@ -37,7 +37,8 @@
 //! | the store is down, or full | 503, `Retry-After`; nothing is done | `store-unavailable`, `store-full` |
 //!
 //! Answers of every status are kept, 5xx included: a 500 says nothing about what was done. Where the handler knows that
-//! nothing was, it says so with [`NoEffect`]. Keys belong to a caller ([`Callers`]) and to one request; they are one space
+//! nothing was, it says so with [`NoEffect`]. Trailers are the first caller's alone, and a change of protocol (101) is
+//! not kept: a repeat is told so with 410. Keys belong to a caller ([`Callers`]) and to one request; they are one space
 //! for all routes of a caller. Methods other than POST and PATCH pass untouched.
 //!
 //! # The life of a record
@@ -146,3 +147,8 @@ pub use store::{
     Claim, ClaimId, Claimed, End, Finished, IfLost, Lease, Record, RecordId, Resolution, Resolved, State,
     Store,
 };
+
+/// The README's example, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

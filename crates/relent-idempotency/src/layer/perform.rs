@@ -212,6 +212,8 @@ fn end_of<R: Body, E, C>(shared: &Shared<C>, ending: &Ending<R, E>) -> End {
         return End::NoEffect;
     }
     match collected {
+        // The connection becomes another protocol's: that cannot be given again.
+        _ if parts.status.is_informational() => End::NotKept(parts.status),
         Collected::Whole(body, _) => End::Answered(Answer {
             status: parts.status,
             headers: shared.settings.kept.of(&parts.headers),

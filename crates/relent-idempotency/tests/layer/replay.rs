@@ -1,7 +1,11 @@
 //! What a repeat is answered once the first request is done.
 
-use http::{HeaderName, HeaderValue, Method, header};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, header};
+use http_body::Body;
+use http_body_util::{BodyExt, Full};
 use relent_idempotency::{KeptHeaders, NoEffect, Settings};
+use tower::ServiceExt;
 
 use crate::world::*;
 
@@ -152,4 +156,38 @@ async fn routes_may_have_terms_of_their_own_over_one_store() {
     let (one, other) = (counting(&usual, &runs, millis(1)), counting(&patient, &runs, millis(1)));
     assert_eq!(send(&one, post("/orders", "k", "{}")).await.text(), "run 1");
     assert!(send(&other, post("/orders", "k", "{}")).await.is_replay());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_of_protocol_is_not_given_again() {
+    let runs = Runs::default();
+    let counter = runs.clone();
+    let service = behind(&usual(), move |_| {
+        counter.count();
+        async { answer(101, "") }
+    });
+    assert_eq!(send(&service, post("/orders", "k", "{}")).await.status, 101);
+    assert_eq!(send(&service, post("/orders", "k", "{}")).await.refusal(), (410, "answer-not-kept".into()));
+    assert_eq!(runs.get(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn trailers_are_the_first_callers_and_leave_the_length_unsaid() {
+    let service = behind(&usual(), |_| async {
+        let trailers =
+            async { Some(Ok(HeaderMap::from_iter([(header::ETAG, HeaderValue::from_static("7"))]))) };
+        Response::new(Full::new(Bytes::from_static(b"hello")).with_trailers(trailers))
+    });
+    for replayed in [false, true] {
+        let Ok(response) = service.clone().oneshot(post("/orders", "k", "{}")).await;
+        let hint = response.body().size_hint();
+        assert_eq!(
+            (hint.lower(), hint.exact()),
+            (5, replayed.then_some(5)),
+            "HTTP/1.1 sends no trailers after a length"
+        );
+        let whole = response.into_body().collect().await.unwrap();
+        assert_eq!(whole.trailers().is_some(), !replayed);
+        assert_eq!(whole.to_bytes(), "hello");
+    }
 }
