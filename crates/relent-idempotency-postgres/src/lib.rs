@@ -7,17 +7,18 @@
 //! [`PostgresStore::finish_in`]: then its outcome is never unknown, whenever the process dies.
 //!
 //! ```no_run
-//! use deadpool_postgres::Pool;
 //! use http::StatusCode;
-//! use relent_idempotency::{Answer, Run};
-//! use relent_idempotency_postgres::PostgresStore;
+//! use relent_idempotency::{Answer, Everyone, IdempotencyLayer, Run, Settings, WhenLost};
+//! use relent_idempotency_postgres::{
+//!     Options, PostgresStore,
+//!     deadpool_postgres::{Manager, Pool},
+//!     tokio_postgres::NoTls,
+//! };
 //!
-//! async fn create_order(
-//!     store: &PostgresStore,
-//!     pool: &Pool,
-//!     run: &Run,
-//!     item: &str,
-//! ) -> Result<Answer, Box<dyn std::error::Error>> {
+//! type Failed = Box<dyn std::error::Error + Send + Sync>;
+//!
+//! /// Its run stands in the extensions of the request. What fails is to be answered with 500 or more.
+//! async fn create_order(store: &PostgresStore, pool: &Pool, run: &Run, item: &str) -> Result<Answer, Failed> {
 //!     let mut client = pool.get().await?;
 //!     let transaction = client.transaction().await?;
 //!     let order = transaction.query_one("INSERT INTO orders (item) VALUES ($1) RETURNING id", &[&item]).await?;
@@ -26,10 +27,30 @@
 //!     transaction.commit().await?;
 //!     Ok(answer)
 //! }
+//!
+//! # async fn start() -> Result<IdempotencyLayer, Failed> {
+//! let config = "postgres://shop@localhost/shop?connect_timeout=2".parse()?;
+//! let pool = Pool::builder(Manager::new(config, NoTls)).max_size(16).build()?;
+//! let store = PostgresStore::new(pool, Options::default())?;
+//! store.migrate().await?; // or its `schema()` by the tool that makes the other tables
+//! // Without this line a run of which nothing is recorded is of unknown outcome, and never repeated.
+//! let settings = Settings { when_lost: WhenLost::SharedTransaction, ..Settings::default() };
+//! // `Everyone`: one space of keys. A service with several callers tells them apart: `ByHeader`.
+//! let layer = IdempotencyLayer::new(store, Everyone, settings)?;
+//! // axum: Router::new().route("/orders", post(…)).route_layer(layer)
+//! # Ok(layer)
+//! # }
 //! ```
 //!
-//! An error of this function becomes an answer of 500 or more; the layer then knows that nothing was done, also where
+//! An error of `create_order` becomes an answer of 500 or more; the layer then knows that nothing was done, also where
 //! the connection broke in the commit and nobody can tell: the record was in it.
+//!
+//! # Connections
+//!
+//! A question that the layer gives up (`Settings::store_timeout`), or whose caller is dropped, is cancelled on the server,
+//! and its connection leaves the pool: nothing is asked behind a statement that waits. The cancellation goes without TLS,
+//! as `psql`'s did for decades; a server that refuses that ends the statement at [`Options::lock_timeout`] at the latest
+//! where it waits for a record. Give the pool room for the handlers' transactions and for the store beside them.
 //!
 //! # For an operator
 //!
@@ -45,6 +66,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod lent;
 mod migrate;
 mod options;
 mod record;
@@ -56,3 +78,8 @@ pub use tokio_postgres;
 
 pub use options::Options;
 pub use store::PostgresStore;
+
+/// The README's example, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

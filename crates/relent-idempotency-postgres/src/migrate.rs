@@ -1,5 +1,6 @@
 //! The table: made, or refused where it is a newer relent's.
 
+use deadpool_postgres::Client;
 use relent_idempotency::{Error, ErrorKind};
 
 use crate::{PostgresStore, error::postgres};
@@ -21,7 +22,13 @@ impl PostgresStore {
     ///
     /// One transaction.
     pub async fn migrate(&self) -> Result<(), Error> {
-        let mut client = self.client().await?;
+        let mut client = self.lend().await?;
+        let migrated = self.migrate_on(&mut client).await;
+        client.give_back();
+        migrated
+    }
+
+    async fn migrate_on(&self, client: &mut Client) -> Result<(), Error> {
         let found = client.query_one(&self.sql.version, &[]).await.map_err(postgres("read the version"))?;
         let found: Option<String> = found.try_get(0).map_err(postgres("read the version"))?;
         match found.as_deref() {

@@ -1,6 +1,6 @@
 //! How a store uses its database.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use relent::{Clock, Timestamp};
 
@@ -13,6 +13,11 @@ pub struct Options {
     /// The most records that are kept: once there were as many newer ones, a record that is done goes, and **a late
     /// repeat of it is carried out again**. `None`, the default: as many as live.
     pub max_records: Option<u64>,
+    /// How long a statement waits for a record that somebody holds in a transaction of theirs, and fails then with
+    /// [`ErrorKind::TimedOut`](relent_idempotency::ErrorKind::TimedOut). `None`, the default: 2 s. Choose it shorter than
+    /// the layer's [`store_timeout`](relent_idempotency::Settings::store_timeout): what is given up there is cancelled,
+    /// and costs its connection.
+    pub lock_timeout: Option<Duration>,
     /// Where the time comes from. `None`, the default: the database, so that no machine's clock matters.
     pub(crate) now: Option<Arc<dyn Fn() -> Timestamp + Send + Sync>>,
 }
@@ -30,6 +35,12 @@ impl Options {
         Self { max_records: Some(max_records), ..self }
     }
 
+    /// The same, waiting for so long for a record that somebody holds; at least a millisecond.
+    #[must_use]
+    pub fn with_lock_timeout(self, lock_timeout: Duration) -> Self {
+        Self { lock_timeout: Some(lock_timeout), ..self }
+    }
+
     /// The same by another clock than the database's, for tests.
     #[must_use]
     pub fn with_clock(self, clock: impl Clock) -> Self {
@@ -39,10 +50,11 @@ impl Options {
 
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { schema, max_records, .. } = self;
+        let Self { schema, max_records, lock_timeout, .. } = self;
         f.debug_struct("Options")
             .field("schema", schema)
             .field("max_records", max_records)
+            .field("lock_timeout", lock_timeout)
             .finish_non_exhaustive()
     }
 }

@@ -1,5 +1,7 @@
 //! The statements, with the table's name in them.
 
+use std::time::Duration;
+
 /// Everything that the store asks PostgreSQL.
 #[derive(Debug)]
 pub(crate) struct Sql {
@@ -13,8 +15,10 @@ pub(crate) struct Sql {
     pub(crate) load_locked: String,
     /// A record where there is none.
     pub(crate) insert: String,
-    /// Another state of a record of which this version was read.
+    /// Another state of a record of which this version was read, in a transaction of the handler's.
     pub(crate) update: String,
+    /// The same in its own, waiting for whoever is about to change it, with a limit.
+    pub(crate) update_waiting: String,
     /// The same, unless somebody is about to change it.
     pub(crate) update_unlocked: String,
     /// A new record in place of one of which this version was read.
@@ -31,8 +35,12 @@ pub(crate) struct Sql {
 }
 
 impl Sql {
-    /// For a table, written as it must be quoted.
-    pub(crate) fn on(table: &str) -> Self {
+    /// For a table, written as it must be quoted, whose locks are waited for so long.
+    pub(crate) fn on(table: &str, lock_timeout: Duration) -> Self {
+        // Set by the statement for itself (`true`: its own transaction), in the one round trip. A row is locked after it
+        // was found, and it is found by joining this. Zero would be no limit.
+        let millis = lock_timeout.as_millis().clamp(1, i32::MAX.unsigned_abs().into());
+        let limited = format!("(SELECT set_config('lock_timeout', '{millis}', true)) AS limited");
         let now = "coalesce($3::bigint, (extract(epoch FROM clock_timestamp()) * 1000000000)::bigint)";
         let now_alone = now.replace("$3", "$1");
         let columns = "r.version, r.fingerprint, r.claim, r.run, r.if_lost, r.claimed_at, r.lease_until, r.expires_at, \
@@ -62,14 +70,20 @@ impl Sql {
                  ON CONFLICT (caller, key) DO NOTHING"
             ),
             update: format!("UPDATE {table} SET {values} WHERE caller = $1 AND key = $2 AND version = $15"),
+            update_waiting: format!(
+                "UPDATE {table} SET {values} FROM {limited} WHERE caller = $1 AND key = $2 AND version = $15"
+            ),
             update_unlocked: format!(
                 "UPDATE {table} SET {values} WHERE seq = (SELECT seq FROM {table} \
                  WHERE caller = $1 AND key = $2 AND version = $15 FOR UPDATE SKIP LOCKED)"
             ),
             replace: format!(
-                "UPDATE {table} SET seq = DEFAULT, {values} WHERE caller = $1 AND key = $2 AND version = $15"
+                "UPDATE {table} SET seq = DEFAULT, {values} FROM {limited} \
+                 WHERE caller = $1 AND key = $2 AND version = $15"
             ),
-            remove: format!("DELETE FROM {table} WHERE caller = $1 AND key = $2 AND version = $3"),
+            remove: format!(
+                "DELETE FROM {table} USING {limited} WHERE caller = $1 AND key = $2 AND version = $3"
+            ),
             open: format!(
                 "SELECT {now_alone}, {columns}, r.caller, r.key FROM {table} r \
                  WHERE stage IN ('running', 'unknown') ORDER BY seq"

@@ -14,6 +14,7 @@ use tokio_postgres::{Transaction, error::SqlState};
 use crate::{
     Options,
     error::{pool, postgres},
+    lent::Lent,
     record::{Loaded, Values, nanos},
     sql::{Sql, table},
 };
@@ -31,7 +32,7 @@ pub struct PostgresStore {
 /// What to do about a record that somebody else is changing in a transaction of theirs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Locked {
-    /// Wait until they are done.
+    /// Wait until they are done, or the limit is reached.
     Wait,
     /// Leave it to them.
     Leave,
@@ -58,7 +59,8 @@ impl PostgresStore {
         {
             return Err(Invalid::new("schema", format!("{schema:?} is no name of a schema")));
         }
-        let sql = Arc::new(Sql::on(&table(options.schema.as_deref())));
+        let lock_timeout = options.lock_timeout.unwrap_or(LOCK_TIMEOUT);
+        let sql = Arc::new(Sql::on(&table(options.schema.as_deref()), lock_timeout));
         Ok(Self { pool, options, sql })
     }
 
@@ -105,8 +107,8 @@ impl PostgresStore {
         if written == 1 { Ok(()) } else { Err(Error::stale()) }
     }
 
-    pub(crate) async fn client(&self) -> Result<Client, Error> {
-        self.pool.get().await.map_err(pool)
+    pub(crate) async fn lend(&self) -> Result<Lent, Error> {
+        self.pool.get().await.map(Lent::new).map_err(pool)
     }
 
     /// The time, where it is not the database's.
@@ -135,16 +137,32 @@ impl PostgresStore {
     where
         T: Send,
     {
-        let client = self.client().await?;
+        let client = self.lend().await?;
+        let changed = self.change_on(&client, id, locked, decide, is_new).await;
+        client.give_back();
+        changed
+    }
+
+    async fn change_on<T>(
+        &self,
+        client: &Client,
+        id: &RecordId,
+        locked: Locked,
+        decide: impl Fn(Option<&Row>, Timestamp) -> Result<Step<T>, Error> + Send + Sync,
+        is_new: impl Fn(&T) -> bool + Send + Sync,
+    ) -> Result<Option<T>, Error>
+    where
+        T: Send,
+    {
         let mut version_locked = None;
         for _ in 0..TRIES {
-            let loaded = self.load(&client, id).await?;
+            let loaded = self.load(client, id).await?;
             if version_locked == Some(loaded.version()) {
                 return Ok(None);
             }
             let step = decide(loaded.row(), loaded.now)?;
             let is_new = is_new(&step.say);
-            match self.carry_out(&client, id, loaded.version(), step, is_new, locked).await? {
+            match self.carry_out(client, id, loaded.version(), step, is_new, locked).await? {
                 Changed::Said(said) => return Ok(Some(said)),
                 Changed::Again => {}
                 Changed::Locked => version_locked = Some(loaded.version()),
@@ -172,7 +190,7 @@ impl PostgresStore {
                 let sql = match (version, is_new, locked) {
                     (0, ..) => &self.sql.insert,
                     (_, true, _) => &self.sql.replace,
-                    (_, false, Locked::Wait) => &self.sql.update,
+                    (_, false, Locked::Wait) => &self.sql.update_waiting,
                     (_, false, Locked::Leave) => &self.sql.update_unlocked,
                 };
                 (sql, Some(Values::of(id, row, version)))
@@ -237,13 +255,18 @@ impl Store for PostgresStore {
     }
 
     async fn read(&self, id: &RecordId) -> Result<Option<Record>, Error> {
-        let loaded = self.load(&self.client().await?, id).await?;
+        let client = self.lend().await?;
+        let loaded = self.load(&client, id).await;
+        client.give_back();
+        let loaded = loaded?;
         Ok(loaded.row().and_then(|row| row.record(id, loaded.now)))
     }
 
     async fn unknown(&self, limit: usize) -> Result<Vec<Record>, Error> {
-        let client = self.client().await?;
-        let rows = client.query(&self.sql.open, &[&self.now()]).await.map_err(postgres("list records"))?;
+        let client = self.lend().await?;
+        let rows = client.query(&self.sql.open, &[&self.now()]).await.map_err(postgres("list records"));
+        client.give_back();
+        let rows = rows?;
         let mut found = Vec::new();
         for row in &rows {
             let (id, loaded) = (Loaded::id(row)?, Loaded::read(row)?);
@@ -260,7 +283,10 @@ impl Store for PostgresStore {
     }
 
     async fn purge(&self, limit: usize) -> Result<u64, Error> {
-        self.forget(&self.client().await?, i64::try_from(limit).unwrap_or(i64::MAX)).await
+        let client = self.lend().await?;
+        let purged = self.forget(&client, i64::try_from(limit).unwrap_or(i64::MAX)).await;
+        client.give_back();
+        purged
     }
 }
 
@@ -274,6 +300,9 @@ impl fmt::Debug for PostgresStore {
         f.debug_struct("PostgresStore").field("options", &self.options).finish_non_exhaustive()
     }
 }
+
+/// Less than the layer's usual patience with its store, so that it hears why it was not answered.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// More than come, so that what is forgotten goes, and few enough that no claim waits for it.
 const FORGOTTEN_WITH_EACH: i64 = 2;
