@@ -10,9 +10,10 @@
 //! use bytes::Bytes;
 //! use http::{Response, StatusCode};
 //! use http_body_util::Full;
-//! use relent_idempotency::{Answer, NoEffect, Run};
-//! use relent_idempotency_sqlite::{SqliteStore, rusqlite};
+//! use relent_idempotency::{Answer, Everyone, IdempotencyLayer, Run, Settings, WhenLost};
+//! use relent_idempotency_sqlite::{Options, SqliteStore, rusqlite};
 //!
+//! /// Its run stands in the extensions of the request.
 //! async fn create_order(store: SqliteStore, run: Run, item: String) -> Response<Full<Bytes>> {
 //!     let done = store.transact(run.lease(), move |transaction| {
 //!         transaction.execute("INSERT INTO orders (item) VALUES (?1)", [&item])?;
@@ -24,24 +25,28 @@
 //!         Err(_) => Answer::new(StatusCode::SERVICE_UNAVAILABLE, "nothing was done").into(),
 //!     }
 //! }
-//! # use relent_idempotency::*;
-//! # use std::time::Duration;
+//!
 //! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() {
-//! #     let folder = tempfile::tempdir().unwrap();
-//! #     let store = SqliteStore::open(folder.path().join("orders.db"), Default::default()).unwrap();
-//! #     rusqlite::Connection::open(store.path()).unwrap().execute_batch("CREATE TABLE orders (id INTEGER PRIMARY KEY, item TEXT)").unwrap();
-//! #     let settings = Settings { when_lost: WhenLost::SharedTransaction, ..Settings::default() };
-//! #     let layer = IdempotencyLayer::new(store.clone(), Everyone, settings).unwrap();
-//! #     let service = tower::Layer::layer(&layer, tower::service_fn(move |request: http::Request<RequestBody<Full<Bytes>>>| {
-//! #         let (store, run) = (store.clone(), request.extensions().get::<Run>().unwrap().clone());
-//! #         async move { Ok::<_, std::convert::Infallible>(create_order(store, run, "apples".into()).await) }
-//! #     }));
-//! #     for replayed in [false, true] {
-//! #         let request = http::Request::post("/orders").header("idempotency-key", "k").body(Full::default()).unwrap();
-//! #         let response = tower::ServiceExt::oneshot(service.clone(), request).await.unwrap();
-//! #         assert_eq!((response.status(), response.headers().contains_key("idempotency-replayed")), (StatusCode::CREATED, replayed));
-//! #     }
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("shop.db");
+//! let store = SqliteStore::open(&path, Options::default())?;
+//! // Without this line a run of which nothing is recorded is of unknown outcome, and never repeated.
+//! let settings = Settings { when_lost: WhenLost::SharedTransaction, ..Settings::default() };
+//! // `Everyone`: one space of keys. A service with several callers tells them apart: `ByHeader`.
+//! let layer = IdempotencyLayer::new(store.clone(), Everyone, settings)?;
+//! // axum: Router::new().route("/orders", post(…)).route_layer(layer)
+//! # rusqlite::Connection::open(store.path())?.execute_batch("CREATE TABLE orders (id INTEGER PRIMARY KEY, item TEXT)")?;
+//! # let service = tower::Layer::layer(&layer, tower::service_fn(move |request: http::Request<relent_idempotency::RequestBody<Full<Bytes>>>| {
+//! #     let (store, run) = (store.clone(), request.extensions().get::<Run>().unwrap().clone());
+//! #     async move { Ok::<_, std::convert::Infallible>(create_order(store, run, "apples".into()).await) }
+//! # }));
+//! # for replayed in [false, true] {
+//! #     let request = http::Request::post("/orders").header("idempotency-key", "k").body(Full::default())?;
+//! #     let response = tower::ServiceExt::oneshot(service.clone(), request).await?;
+//! #     assert_eq!((response.status(), response.headers().contains_key("idempotency-replayed")), (StatusCode::CREATED, replayed));
+//! # }
+//! # Ok(())
 //! # }
 //! ```
 //!
@@ -67,3 +72,8 @@ pub use rusqlite;
 
 pub use error::TransactError;
 pub use store::{Options, SqliteStore};
+
+/// The README's example, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
