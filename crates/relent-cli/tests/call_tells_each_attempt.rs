@@ -153,6 +153,86 @@ fn a_key_makes_it_safe_and_the_last_word_counts() {
     assert_eq!(request::requests(&receiver).len(), 4);
 }
 
+/// The key that the receiver was sent.
+fn key_sent(receiver: &Dependency) -> String {
+    let requests = request::requests(receiver);
+    let value = |line: &String| line.strip_prefix("idempotency-key: ").map(str::to_owned);
+    requests[0].headers.iter().find_map(value).expect("a key")
+}
+
+#[test]
+fn a_key_that_was_made_is_told_whoever_asked_for_one() {
+    for (args, policy) in [
+        (&["--idempotency-key"][..], ""),
+        (&["--repeat", "keyed"], ""),
+        (&[], "repeat = \"keyed\"\n"),
+        (&["-s", "--repeat", "keyed"], ""),
+    ] {
+        let receiver = receiver([Act::Reset]);
+        let url = receiver.url("/orders");
+        let ended = Quick::new(policy).call(&[args, &["-d", "an order", &url]].concat());
+        let key = key_sent(&receiver);
+        assert_eq!(
+            (ended.code, request::requests(&receiver).len()),
+            (Some(3), 4),
+            "{args:?}: {}",
+            ended.stderr
+        );
+        let told = ended.stderr.find(&format!("relent: idempotency key: {key}\n"));
+        let before = told.is_some_and(|at| at < ended.stderr.find("attempt 1").unwrap());
+        assert!(before || args.contains(&"-s"), "{args:?}: {}", ended.stderr);
+        let advice = format!("repeat it under its key: --idempotency-key '{key}'\n");
+        assert!(ended.stderr.ends_with(&advice), "{args:?}: {}", ended.stderr);
+
+        let ended = Quick::new(policy).call(&[args, &["--json", "-d", "an order", &url]].concat());
+        let json: Value = serde_json::from_str(&ended.stdout).unwrap();
+        assert_eq!((ended.code, &json["exit_code"]), (Some(3), &3.into()));
+        assert_eq!(json["attempts"].as_array().unwrap().len(), 4);
+        let sent = request::requests(&receiver)[4].headers.clone();
+        assert!(sent.contains(&format!("idempotency-key: {}", json["idempotency_key"].as_str().unwrap())));
+    }
+}
+
+#[test]
+fn one_attempt_that_may_have_been_carried_out_is_enough_for_3() {
+    let keyed = &["--idempotency-key", "-d", "an order"][..];
+    for (acts, args, code) in [
+        (vec![Act::Reset], &["-X", "DELETE"][..], 3),
+        (vec![Act::Reset], &["-X", "GET"], 1),
+        (vec![Act::Reset], &["-X", "OPTIONS"], 1),
+        (vec![Act::Reset, says(404, "gone")], &["-X", "DELETE"], 3),
+        (vec![says(404, "never was")], &["-X", "DELETE"], 1),
+        (vec![Act::Reset, says(503, ""), Act::Close, says(503, "")], keyed, 3),
+        (vec![says(503, "")], keyed, 3),
+        (vec![says(409, "in progress")], keyed, 3),
+        (vec![says(409, "a conflict")], &["-d", "an order"], 1),
+        (vec![says(422, "no")], keyed, 1),
+        (vec![says(500, "")], &["-d", "an order"], 3),
+        (vec![says(303, "")], &["-d", "an order"], 3),
+        (vec![says(308, "")], &["-d", "an order"], 1),
+        (vec![Act::Reset, says(200, "")], &["-X", "DELETE"], 0),
+    ] {
+        let receiver = receiver(acts.clone());
+        let ended = Quick::new("").call(&[args, &[&receiver.url("/orders")]].concat());
+        assert_eq!(ended.code, Some(code), "{acts:?} {args:?}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn an_answer_whose_body_breaks_off_is_no_success() {
+    let cut = || Act::from(Answer::new(StatusCode::CREATED).with_body("{\"order\": 7}").cut_in_half());
+    for (args, code) in [(&["-d", "an order"][..], 3), (&[], 1)] {
+        let receiver = receiver([cut()]);
+        let ended = Quick::new("").call(&[args, &[&receiver.url("/orders")]].concat());
+        assert_eq!(ended.code, Some(code), "{}", ended.stderr);
+        assert!(ended.stderr.contains("the answer's body broke off"), "{}", ended.stderr);
+        let ended = Quick::new("").call(&[args, &["--json", &receiver.url("/orders")]].concat());
+        let json: Value = serde_json::from_str(&ended.stdout).unwrap();
+        assert_eq!((ended.code, &json["exit_code"]), (Some(code), &code.into()));
+        assert!(json["error"].as_str().unwrap().contains("broke off"), "{json}");
+    }
+}
+
 #[test]
 fn repeat_says_more_or_less_than_the_method() {
     for (method, repeat, sends) in [("POST", "safe", 4), ("GET", "never", 1), ("GET", "unsafe", 1)] {

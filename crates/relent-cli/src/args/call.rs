@@ -17,10 +17,11 @@ of the policy is left aside: it weighs many calls, and this is one.
 
 Exit codes:
   0  answered with success (2xx)
-  1  not carried out: answered with anything else, or no attempt was sent
+  1  not carried out: it was answered with a plain no, or nothing was sent; or a GET, HEAD, OPTIONS or TRACE failed
   2  wrong use
-  3  nobody knows: no answer came, or none that says so, and it may have been carried out. Look before you repeat it;
-     under an idempotency key, repeat it with the same one")]
+  3  nobody knows: no success came in the end, and some attempt may have been carried out: it had no answer, or a 5xx,
+     408, 429, 302 or 303, or under a key a 409; or the answer's body broke off. Look before you repeat it; under an
+     idempotency key, which is told on stderr and in the JSON, repeat it with the same one")]
 pub(crate) struct CallArgs {
     /// An absolute http or https URL.
     pub(crate) url: String,
@@ -42,7 +43,7 @@ pub(crate) struct CallArgs {
     /// Whether it may be repeated when nobody knows what an attempt did [default: as the method says].
     #[arg(long, value_name = "HOW", value_parser = ["safe", "keyed", "unsafe", "never"])]
     pub(crate) repeat: Option<String>,
-    /// Sends an idempotency key, the same on every attempt: this one, or a fresh one.
+    /// Sends an idempotency key, the same on every attempt: this one, or a fresh one. It is told before it is sent.
     #[arg(long, value_name = "KEY", num_args = 0..=1, default_missing_value = "")]
     pub(crate) idempotency_key: Option<String>,
     /// How long the call may take with all its attempts and waits, such as 30s [default: as the policy says].
@@ -57,7 +58,7 @@ pub(crate) struct CallArgs {
     /// Print the answer's status and headers before its body.
     #[arg(short = 'i', long)]
     pub(crate) include: bool,
-    /// Say nothing of attempts and waits.
+    /// Say nothing of attempts and waits, and of a key only where it is needed to repeat the call.
     #[arg(short = 's', long)]
     pub(crate) silent: bool,
     /// The call's supply of chance: the same seed gives the same waits.

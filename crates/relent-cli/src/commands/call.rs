@@ -14,10 +14,10 @@ use std::{
 
 use anyhow::{Context as _, anyhow};
 use bytes::{Bytes, BytesMut};
-use http::Response;
+use http::{Method, Response};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use relent::{Pipeline, Report, Sent, StopReason, Verdict};
+use relent::{Pipeline, Report, StopReason};
 use relent_core::{Idempotency, Policy, parse_duration};
 use relent_tower::{CallTerms, Error, PipelineLayer, Wire, report};
 use tower_layer::Layer as _;
@@ -35,7 +35,7 @@ use crate::{
 pub(crate) async fn run(args: CallArgs) -> anyhow::Result<Exit> {
     let idle = length("--idle", &args.idle)?;
     let mut request = request::build(&args)?;
-    let key = request::key(&request);
+    let method = request.method().clone();
     let repeat = request::repeat(&args)?;
     let telling = if args.silent || args.json { Telling::Nobody } else { Telling::Stderr };
     let journal = Arc::new(Journal::new(telling));
@@ -49,11 +49,33 @@ pub(crate) async fn run(args: CallArgs) -> anyhow::Result<Exit> {
         Err(error) => error.report().clone(),
     };
     journal.ended(&report);
-    let exit = exit(&ended, &report, key.is_some());
+    let unfinished = unfinished(&method, &report, &journal);
+    let exits = match &ended {
+        Ok(response) if response.status().is_success() => Exits { answered: Exit::Done, unfinished },
+        _ => Exits { answered: unfinished, unfinished },
+    };
     match args.json {
-        true => tell_in_json(ended, &report, &journal, key, idle, exit).await,
-        false => tell(&args, ended, idle, exit).await,
+        true => tell_in_json(ended, &report, &journal, idle, exits).await,
+        false => {
+            let exit = tell(&args, ended, idle, exits).await?;
+            if let (Exit::Unknown, Some(key)) = (exit, journal.key()) {
+                let key = plain(&key);
+                eprintln!(
+                    "relent: it may have been carried out; repeat it under its key: --idempotency-key '{key}'"
+                );
+            }
+            Ok(exit)
+        }
     }
+}
+
+/// What the end means for a script.
+#[derive(Clone, Copy)]
+struct Exits {
+    /// The answer came, if there was one, and its body to the end.
+    answered: Exit,
+    /// There was an answer, but its body broke off.
+    unfinished: Exit,
 }
 
 /// The layer that the policy asks for.
@@ -89,20 +111,12 @@ fn length(flag: &str, text: &str) -> anyhow::Result<Duration> {
     parse_duration(text).map_err(|why| Misuse::new(format!("{flag}: {why}")))
 }
 
-/// What the end means for a script.
-fn exit(ended: &Result<Response<Incoming>, Error>, report: &Report, keyed: bool) -> Exit {
-    if let Ok(response) = ended
-        && response.status().is_success()
-    {
-        return Exit::Done;
-    }
-    let maybe = matches!(report.last_verdict, Some(Verdict::Failure { sent: Sent::Maybe, .. }));
-    match (report.stop, ended) {
-        (StopReason::Ambiguous, _) => Exit::Unknown,
-        // A key promises that repeating does no harm, not that it was carried out.
-        (_, Err(_)) if maybe && keyed => Exit::Unknown,
-        _ => Exit::Failed,
-    }
+/// What an end that is no success means for a script. A key promises that repeating does no harm, not that nothing was
+/// done; and one attempt of which nobody knows is enough, whatever the last one said.
+fn unfinished(method: &Method, report: &Report, journal: &Journal) -> Exit {
+    let harmless = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS | Method::TRACE);
+    let unknown = report.stop == StopReason::Ambiguous || (!harmless && journal.may_have_been_carried_out());
+    if unknown { Exit::Unknown } else { Exit::Failed }
 }
 
 /// The body goes out as it comes in.
@@ -110,47 +124,65 @@ async fn tell(
     args: &CallArgs,
     ended: Result<Response<Incoming>, Error>,
     idle: Duration,
-    exit: Exit,
+    exits: Exits,
 ) -> anyhow::Result<Exit> {
     let response = match ended {
         Ok(response) => response,
         Err(error) => {
-            eprintln!("relent: {}", plain(&format!("{:#}", anyhow!(error))));
-            return Ok(exit);
+            eprintln!("relent: {}", in_words(error));
+            return Ok(exits.answered);
         }
     };
     let (head, mut body) = response.into_parts();
     if args.include {
         print(&view::head(&head))?;
     }
-    while let Some(piece) = piece(&mut body, idle).await? {
-        io::stdout().write_all(&piece)?;
+    loop {
+        match piece(&mut body, idle).await {
+            Ok(Some(piece)) => io::stdout().write_all(&piece)?,
+            Ok(None) => break,
+            Err(error) => {
+                io::stdout().flush()?;
+                eprintln!("relent: {}", in_words(error));
+                return Ok(exits.unfinished);
+            }
+        }
     }
     io::stdout().flush()?;
-    Ok(exit)
+    Ok(exits.answered)
 }
 
 async fn tell_in_json(
     ended: Result<Response<Incoming>, Error>,
     report: &Report,
     journal: &Journal,
-    key: Option<String>,
     idle: Duration,
-    exit: Exit,
+    exits: Exits,
 ) -> anyhow::Result<Exit> {
-    let answer = match ended {
+    let (answer, exit) = match ended {
         Ok(response) => {
-            let (head, mut body) = response.into_parts();
-            let mut whole = BytesMut::new();
-            while let Some(piece) = piece(&mut body, idle).await? {
-                whole.extend_from_slice(&piece);
+            let (head, body) = response.into_parts();
+            match whole(body, idle).await {
+                Ok(body) => (Ok((head, body)), exits.answered),
+                Err(error) => (Err(in_words(error)), exits.unfinished),
             }
-            Ok((head, whole.freeze()))
         }
-        Err(error) => Err(plain(&format!("{:#}", anyhow!(error)))),
+        Err(error) => (Err(in_words(error)), exits.answered),
     };
-    print_json(&view::CallView::new(answer, report, journal, key, exit))?;
+    print_json(&view::CallView::new(answer, report, journal, exit))?;
     Ok(exit)
+}
+
+async fn whole(mut body: Incoming, idle: Duration) -> anyhow::Result<Bytes> {
+    let mut whole = BytesMut::new();
+    while let Some(piece) = piece(&mut body, idle).await? {
+        whole.extend_from_slice(&piece);
+    }
+    Ok(whole.freeze())
+}
+
+fn in_words(error: impl Into<anyhow::Error>) -> String {
+    plain(&format!("{:#}", error.into()))
 }
 
 /// The next piece of the body.

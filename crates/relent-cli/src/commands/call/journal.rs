@@ -18,12 +18,12 @@ use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper_util::client::legacy;
-use relent::{Event, Observe, Observed, Report, Scene, Wait};
+use relent::{Event, Observe, Observed, Report, Scene, Sent, Wait};
 use relent_core::Brief;
 use relent_tower::http::failure::failure;
 use tower_service::Service;
 
-use super::client::Https;
+use super::{client::Https, request};
 use crate::output::plain;
 
 /// One attempt.
@@ -54,6 +54,8 @@ pub(super) struct Journal {
 #[derive(Default)]
 struct Kept {
     entries: Vec<Entry>,
+    /// The key that every attempt carries, as the first one did.
+    key: Option<String>,
     /// What was seen of the attempt in flight.
     seen: Option<(Observed, Option<String>)>,
 }
@@ -65,6 +67,30 @@ impl Journal {
 
     pub(super) fn entries(&self) -> Vec<Entry> {
         self.lock().entries.clone()
+    }
+
+    /// The key that was sent, if one was.
+    pub(super) fn key(&self) -> Option<String> {
+        self.lock().key.clone()
+    }
+
+    /// Whether some attempt may have been carried out, as far as a client can see.
+    pub(super) fn may_have_been_carried_out(&self) -> bool {
+        let kept = self.lock();
+        kept.entries.iter().any(|entry| entry.may_have_been_carried_out(kept.key.is_some()))
+    }
+
+    /// A request is about to be sent. Its key is told before it is: whoever is cut off in the middle needs it.
+    fn sending<B>(&self, request: &Request<B>) {
+        let mut kept = self.lock();
+        if kept.key.is_some() {
+            return;
+        }
+        kept.key = request::key(request);
+        if let Some(key) = kept.key.clone() {
+            drop(kept);
+            self.tell(format_args!("idempotency key: {}", plain(&key)));
+        }
     }
 
     /// The call has ended.
@@ -115,6 +141,22 @@ impl Observe for Journal {
     }
 }
 
+impl Entry {
+    /// Whether the server may have acted on it, for all that its end says. It is denied by what was not sent, by what
+    /// was refused unprocessed, and by an answer that says "no" to the request itself; a 5xx, a 408 and a 429 deny
+    /// nothing, nor does a 409 where a first attempt under the same key may be at work, nor a redirect to where the
+    /// result is.
+    fn may_have_been_carried_out(&self, keyed: bool) -> bool {
+        match self.observed {
+            None => true,
+            Some(Observed::Status(409)) => keyed,
+            Some(Observed::Status(408 | 429 | 302 | 303 | 500..)) => true,
+            Some(Observed::Status(status)) => (200..300).contains(&status),
+            Some(observed) => observed.sent() == Sent::Maybe,
+        }
+    }
+}
+
 /// `503`, `reset (connection reset by peer)`, or `timed out`.
 impl fmt::Display for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -149,6 +191,7 @@ impl Service<Request<Full<Bytes>>> for Witness {
     }
 
     fn call(&mut self, request: Request<Full<Bytes>>) -> Self::Future {
+        self.journal.sending(&request);
         let (answer, journal) = (self.client.call(request), Arc::clone(&self.journal));
         Box::pin(async move {
             let answer = answer.await;

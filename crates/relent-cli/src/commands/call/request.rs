@@ -49,8 +49,8 @@ pub(super) fn build(args: &CallArgs) -> anyhow::Result<Request<Full<Bytes>>> {
     Ok(request)
 }
 
-/// The key that it carries, if it does.
-pub(super) fn key(request: &Request<Full<Bytes>>) -> Option<String> {
+/// The key that a request carries, if it does. Of one that is sent: a policy and `--repeat` have a key made, too.
+pub(super) fn key<B>(request: &Request<B>) -> Option<String> {
     let value = request.headers().get(IDEMPOTENCY_KEY).filter(|_| is_keyed(request.headers()))?;
     Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
 }

@@ -69,7 +69,6 @@ impl CallView {
         answer: Result<(Parts, Bytes), String>,
         report: &Report,
         journal: &Journal,
-        idempotency_key: Option<String>,
         exit: Exit,
     ) -> Self {
         let (answer, error) = match answer {
@@ -81,7 +80,7 @@ impl CallView {
             exit_code: exit.code(),
             took_s: Seconds(report.took),
             waited_s: Seconds(report.waited),
-            idempotency_key,
+            idempotency_key: journal.key(),
             attempts: journal.entries().into_iter().map(AttemptView::from).collect(),
             answer,
             error,
