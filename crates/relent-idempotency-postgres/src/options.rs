@@ -11,7 +11,8 @@ pub struct Options {
     /// The schema of the table. `None`, the default: the first one where the connection looks (`search_path`).
     pub schema: Option<String>,
     /// The most records that are kept: once there were as many newer ones, a record that is done goes, and **a late
-    /// repeat of it is carried out again**. `None`, the default: as many as live.
+    /// repeat of it is carried out again**. Each process counts them whenever it has made another hundredth of the limit,
+    /// or 64: so many more may be there. `None`, the default: as many as live.
     pub max_records: Option<u64>,
     /// How long a statement waits for a record that somebody holds in a transaction of theirs, and fails then with
     /// [`ErrorKind::TimedOut`](relent_idempotency::ErrorKind::TimedOut). `None`, the default: 2 s. Choose it shorter than

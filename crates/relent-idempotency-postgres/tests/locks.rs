@@ -39,7 +39,7 @@ fn answer() -> Answer {
 async fn until_waiting(beside: &Client, schema: &Schema, expected: i64) {
     let sql =
         "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'";
-    for _ in 0..100_000 {
+    for _ in 0..20_000 {
         let waiting: i64 = beside.query_one(sql, &[&schema.name]).await.unwrap().get(0);
         if waiting == expected {
             return;
