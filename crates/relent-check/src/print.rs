@@ -25,7 +25,8 @@ impl fmt::Display for Report {
             .into_iter()
             .try_for_each(|(what, text)| writeln!(f, "    {what:<WIDTH$}  {text}"))?;
         match self.findings.len() {
-            0 => writeln!(f, "  sound: nothing is found")?,
+            0 if self.unread.is_empty() => writeln!(f, "  sound: nothing is found")?,
+            0 => writeln!(f, "  sound: nothing is found in what was read")?,
             1 => writeln!(f, "  1 finding")?,
             count => writeln!(f, "  {count} findings")?,
         }

@@ -60,6 +60,8 @@ impl Document {
         if text.trim_start_matches('\u{feff}').trim().is_empty() {
             return Err(Unreadable { reason: EMPTY.into() });
         }
+        // As a TXT record has it (gRPC proposal A2).
+        let text = text.trim_start().strip_prefix("grpc_config=").unwrap_or(text);
         let mut reasons = Vec::new();
         for notation in notations(text, format) {
             let tree = match notation::parse(text, notation) {

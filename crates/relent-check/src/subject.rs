@@ -180,6 +180,11 @@ impl Subject {
         !matches!(self.origin(part), Origin::Elsewhere(_))
     }
 
+    /// Whether something is written for this part that could not be read.
+    pub fn is_unreadable(&self, part: Part) -> bool {
+        *self.origin(part) == Origin::UNREADABLE
+    }
+
     /// Whether it ever makes a second attempt.
     pub fn retries(&self) -> bool {
         self.policy.retry.max_attempts != Some(1) && self.policy.repeat != Idempotency::Never
@@ -234,6 +239,9 @@ impl Format {
 }
 
 impl Origin {
+    /// The file says something, and it was not understood.
+    pub const UNREADABLE: Self = Self::Elsewhere("what is written there cannot be read");
+
     /// The path in the file, if one bears on the part.
     pub fn path(&self) -> Option<&str> {
         match self {

@@ -392,3 +392,62 @@ fn what_is_asked_is_answered_even_where_no_setting_helps() {
     let layers = found.iter().find(|finding| finding.name == "layers_multiply").expect("it was asked");
     assert!(layers.why.contains("27 calls") && matches!(layers.mend, Mend::Do(_)), "{layers:?}");
 }
+
+/// A number that is filled in elsewhere is some number: it retries, and how often is not told.
+#[test]
+fn what_cannot_be_read_is_neither_the_default_nor_nothing() {
+    let with = |attempts: &str, timeout: &str| {
+        one(&format!(
+            r#"{{ "methodConfig": [{{ "name": [{{}}], "timeout": "{timeout}", "retryPolicy": {{ "maxAttempts": "{attempts}",
+            "initialBackoff": "0.1s", "maxBackoff": "1s", "backoffMultiplier": 2, "retryableStatusCodes": ["UNAVAILABLE"] }} }}] }}"#
+        ))
+    };
+    let filled_in = check(&with("${ATTEMPTS:-3}", "5s"), &World::default());
+    let says = |report: &relent_check::Report, question: Question| {
+        report.answers.iter().find(|answer| answer.question == question).unwrap().says.clone()
+    };
+    assert!(says(&filled_in, Question::BacksOff).starts_with("from 100ms"));
+    assert_eq!((filled_in.figures.one_call, filled_in.figures.outage.attempts_milli), (None, None));
+    let budget = filled_in.findings.iter().find(|finding| finding.name == "no_budget").unwrap();
+    assert!(budget.why.contains("every call makes all its attempts"), "{}", budget.why);
+
+    let timeless = with("4", "${TIMEOUT}");
+    assert!(timeless.is_unreadable(Part::Deadline) && timeless.is_unreadable(Part::AttemptTimeout));
+    let scalar = one(r#"{ "methodConfig": [{ "name": [{}], "retryPolicy": 5 }] }"#);
+    assert!(scalar.is_unreadable(Part::Attempts) && scalar.retries());
+
+    let handler =
+        one(r#"{ "Retry": { "MaxRetryAttempts": 3 }, "TotalRequestTimeout": { "Timeout": "%T%" } }"#);
+    let handler = check(&handler, &World::default());
+    assert_eq!((handler.figures.limit, handler.figures.timing_out), (None, None));
+    let names: Vec<&str> = handler.findings.iter().map(|finding| finding.name).collect();
+    assert_eq!(names, ["breaker_trips_on_one_host"], "the default of 30s is not what counts");
+
+    let route = r#"{ "routes": [{ "route": { "cluster": "c", "timeout": "{{ .t }}", "retry_policy": { "retry_on": "5xx" } } }] }"#;
+    let route = check(&one(route), &World::default());
+    assert_eq!((route.figures.limit.clone(), route.figures.longest), (None, None));
+    assert_eq!(says(&route, Question::AttemptTime), "what is written there cannot be read");
+
+    let mode = one("[default]\nretry_mode = ${MODE}\nmax_attempts = 5\n");
+    assert_eq!(
+        check(&mode, &World::default()).figures.outage.words,
+        "not told: what bounds it cannot be read"
+    );
+}
+
+/// A TXT record holds a list of choices, and each a config.
+#[test]
+fn a_service_config_is_found_in_a_record_of_dns() {
+    let record = r#"grpc_config=[{ "clientLanguage": ["GO"], "percentage": 100, "serviceConfig": { "methodConfig": [{
+        "name": [{ "service": "stock" }], "retryPolicy": { "maxAttempts": 4, "initialBackoff": "0.1s", "maxBackoff": "1s",
+        "backoffMultiplier": 2, "retryableStatusCodes": ["UNAVAILABLE"] } }] } }]"#;
+    let document = Document::parse(record, None, &Policy::live()).unwrap();
+    let [subject] = document.subjects.as_slice() else { panic!("{} subjects", document.subjects.len()) };
+    assert_eq!((subject.place.as_str(), subject.policy.retry.max_attempts), ("stock", Some(4)));
+    let report = check(subject, &World::default());
+    let budget = report.findings.iter().find(|finding| finding.name == "no_budget").unwrap();
+    assert_eq!(budget.field, "[0].serviceConfig.retryThrottling");
+    let Mend::Set(edit) = &budget.mend else { panic!("{budget:?}") };
+    let mended = document.with(edit).unwrap();
+    assert!(mended.subjects[0].policy.budget.is_some(), "{}", edit.line);
+}

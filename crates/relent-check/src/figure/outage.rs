@@ -31,6 +31,9 @@ pub fn of_service(subject: &Subject) -> Outage {
     if one == Some(1) {
         return Outage { attempts_milli: Some(1000), words: "it does not retry".into() };
     }
+    if subject.is_unreadable(Part::Budget) || subject.is_unreadable(Part::Breaker) {
+        return Outage { attempts_milli: None, words: "not told: what bounds it cannot be read".into() };
+    }
     match (&subject.policy.budget, &subject.policy.breaker) {
         (Some(budget), _) => budgeted(budget, one),
         (None, Some(breaker)) => Outage {

@@ -78,6 +78,10 @@ fn times<'a>(section: &mut Section<'a>, action: &Node<'a>) {
     section.subject.policy.total_timeout = Some(total).filter(|total| !total.is_zero());
     let one = section.take(Part::AttemptTimeout, "per_try_timeout", |node| node.seconds());
     let one = one.filter(|one| !one.is_zero());
+    if one.is_none() && section.subject.is_unreadable(Part::Deadline) {
+        // An attempt may take as long as the call, and nobody knows how long that is.
+        section.subject.origins.insert(Part::AttemptTimeout, Origin::UNREADABLE);
+    }
     section.subject.policy.attempt_timeout = one.unwrap_or(if total.is_zero() { ENDLESS } else { total });
     let retries = section.take(Part::Attempts, "num_retries", Node::count);
     section.subject.policy.retry.max_attempts = Some(retries.unwrap_or(1).saturating_add(1));

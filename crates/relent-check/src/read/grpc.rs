@@ -26,6 +26,13 @@ use crate::{
 pub(super) fn subjects(tree: &Value) -> Vec<Subject> {
     let seen = Seen::default();
     let top = Node::top(tree, &seen, ".");
+    // Names resolve to a list of choices with a config each (proposal A2), of which a client takes one.
+    let choices = if tree.is_array() { top.children() } else { Vec::new() };
+    let chosen = choices.iter().filter_map(|choice| choice.get("serviceConfig"));
+    [top].into_iter().chain(chosen).flat_map(|config| of_config(&config)).collect()
+}
+
+fn of_config(top: &Node<'_>) -> Vec<Subject> {
     let Some(methods) = top.get("methodConfig") else {
         return Vec::new();
     };
@@ -33,7 +40,7 @@ pub(super) fn subjects(tree: &Value) -> Vec<Subject> {
     let retried = methods
         .iter()
         .filter(|method| method.get("retryPolicy").is_some() || method.get("hedgingPolicy").is_some());
-    retried.map(|method| read(&top, method)).collect()
+    retried.map(|method| read(top, method)).collect()
 }
 
 fn read(top: &Node<'_>, method: &Node<'_>) -> Subject {
@@ -85,6 +92,9 @@ fn deadline(section: &mut Section<'_>) {
                 Origin::Fixed("gRPC bounds no single attempt: one that hangs takes the whole deadline"),
             );
         }
+        None if section.subject.is_unreadable(Part::Deadline) => {
+            section.subject.origins.insert(Part::AttemptTimeout, Origin::UNREADABLE);
+        }
         None => {
             let caller = "the caller sets a deadline, or there is none";
             section.subject.origins.insert(Part::Deadline, Origin::Elsewhere(caller));
@@ -94,6 +104,11 @@ fn deadline(section: &mut Section<'_>) {
 }
 
 fn retry(section: &mut Section<'_>) {
+    if section.node.get("retryPolicy").is_some_and(|policy| !policy.value.is_object()) {
+        for part in [Part::Attempts, Part::Backoff, Part::Classify] {
+            section.subject.origins.insert(part, Origin::UNREADABLE);
+        }
+    }
     let attempts = section.take(Part::Attempts, "retryPolicy.maxAttempts", Node::count);
     if let Some((node, more)) = attempts
         .filter(|n| *n > MOST_ATTEMPTS)
@@ -101,7 +116,9 @@ fn retry(section: &mut Section<'_>) {
     {
         section.subject.unread.push(node.refuse(format!("clients treat {more} as {MOST_ATTEMPTS}")));
     }
-    section.subject.policy.retry.max_attempts = Some(attempts.unwrap_or(1).clamp(1, MOST_ATTEMPTS));
+    // Where the number cannot be read it retries all the same.
+    let fallback = if section.subject.is_unreadable(Part::Attempts) { MOST_ATTEMPTS } else { 1 };
+    section.subject.policy.retry.max_attempts = Some(attempts.unwrap_or(fallback).clamp(1, MOST_ATTEMPTS));
     let seconds = |node: &Node<'_>| node.seconds();
     let base = section.take(Part::Backoff, "retryPolicy.initialBackoff", seconds);
     let max = section.take(Part::Backoff, "retryPolicy.maxBackoff", seconds);
@@ -169,7 +186,7 @@ fn classification(codes: &[String]) -> Classification {
 fn throttling<'a>(top: &Node<'a>, section: &mut Section<'a>) {
     let Some(throttling) = top.get("retryThrottling") else {
         section.subject.policy.budget = None;
-        section.subject.origins.insert(Part::Budget, Origin::Default("retryThrottling".into()));
+        section.subject.origins.insert(Part::Budget, Origin::Default(top.path_of("retryThrottling")));
         return;
     };
     let tokens = section.take_at(&throttling, Part::Budget, "maxTokens", Node::count);
@@ -207,8 +224,9 @@ pub(super) fn edit(subject: &Subject, change: &Change) -> Option<Edit> {
         }
         Change::Budget(_) => {
             let usual = json!({ "maxTokens": 10, "tokenRatio": 0.1 });
-            let keys = vec![Key::Name("retryThrottling".into())];
-            Some(Edit { line: format!("retryThrottling = {usual}"), path: keys, value: usual })
+            let methods = Key::Name("methodConfig".into());
+            let config: Vec<Key> = subject.keys.iter().take_while(|key| **key != methods).cloned().collect();
+            Some(Edit::below(&config, &["retryThrottling"], usual, ".", " = "))
         }
         _ => None,
     }

@@ -46,7 +46,7 @@ impl<'a> Section<'a> {
             }
             Err(unread) => {
                 self.subject.unread.push(unread);
-                self.subject.origins.insert(part, Origin::Elsewhere("what is written there cannot be read"));
+                self.subject.origins.insert(part, Origin::UNREADABLE);
                 None
             }
         }
@@ -77,6 +77,10 @@ impl<'a> Section<'a> {
 
     /// The subject, with everything of the section that was not looked at.
     pub(super) fn done(mut self) -> Subject {
+        if self.subject.is_unreadable(Part::Deadline) {
+            // The default does not count: something is written.
+            self.subject.policy.total_timeout = None;
+        }
         self.subject.unread.extend(self.node.unread());
         self.subject
     }

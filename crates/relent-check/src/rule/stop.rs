@@ -186,6 +186,9 @@ fn no_budget(subject: &Subject) -> Option<Fault> {
         part: Part::Budget,
         field: "budget",
         why: match policy.attempts_at_best() {
+            _ if !subject.knows(Part::Attempts) => {
+                "it has neither a budget nor a breaker: every call makes all its attempts, as long as an outage lasts".into()
+            }
             Some(attempts) => format!(
                 "it has neither a budget nor a breaker: {attempts} attempts for every call, as long as an outage lasts"
             ),
