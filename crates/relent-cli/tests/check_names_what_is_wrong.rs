@@ -150,6 +150,7 @@ fn wrong_use_says_what_is_right() {
         (&["--load", "many"], "--load: \"many\" is not a number a second"),
         (&["--callers", "7"], "--callers needs --capacity"),
         (&["--capacity", "7"], "--capacity needs --load or --callers"),
+        (&["--deadline", "0s"], "--deadline: a caller that has no time makes no call"),
         (&["--deadline", "2"], "--deadline: \"2\" is not a duration"),
         (&["--format", "nginx", "x"], "possible values"),
     ] {

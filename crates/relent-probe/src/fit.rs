@@ -205,7 +205,7 @@ pub fn fit_within(runs: &[Vec<Duration>], lateness: Duration) -> Fit {
         evidence: evidence.clone(),
     };
     if evidence.waits == 0 {
-        let why = || "it did not try again, so there was no wait to measure".to_owned();
+        let why = || if runs.is_empty() { UNSEEN } else { ONCE }.to_owned();
         let curve = Curve::Undecided { why: why(), medians: Vec::new() };
         return nothing(curve, JitterKind::Undecided { why: why() });
     }
@@ -351,6 +351,9 @@ fn secs(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX)
 }
 
+/// Why nothing is told of the waits of clients that made one attempt.
+pub(crate) const ONCE: &str = "it did not try again, so there was no wait to measure";
+const UNSEEN: &str = "the time was up before it was run for this, so there was no wait to measure";
 /// A wait up to this is none: the time that a client needs to read an answer and to send a request.
 const AT_ONCE: f64 = 0.015;
 /// What an interpreter on a busy machine may take for the same.

@@ -91,6 +91,9 @@ fn world(args: &CheckArgs) -> anyhow::Result<World> {
         hosts: args.hosts,
         deadline: deadline.map_err(|why| Misuse::new(format!("--deadline: {why}")))?,
     };
+    if world.deadline.is_some_and(|deadline| deadline.is_zero()) {
+        return Err(Misuse::new("--deadline: a caller that has no time makes no call; write for example 2s"));
+    }
     if world.callers.is_some() && world.capacity.is_none() {
         return Err(Misuse::new("--callers needs --capacity: what they send is held against it"));
     }

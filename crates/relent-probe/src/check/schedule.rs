@@ -2,7 +2,7 @@
 
 use super::{Check, Verdict, brief, silent};
 use crate::{
-    fit::{Curve, FirstRetry, Fit, JitterKind},
+    fit::{Curve, FirstRetry, Fit, JitterKind, ONCE},
     suite::{Observations, plan::OUTAGE},
     trial::Exit,
 };
@@ -77,9 +77,10 @@ fn few(observed: &Observations) -> Verdict {
 
 /// The fit of the outage, if the client tried again at all.
 fn fitted(observed: &Observations) -> Result<&Fit, Verdict> {
-    let fit = observed.fit.as_ref().ok_or_else(|| silent(observed, OUTAGE))?;
+    let seen = observed.fit.as_ref().filter(|_| !observed.copies(OUTAGE).is_empty());
+    let fit = seen.ok_or_else(|| silent(observed, OUTAGE))?;
     match fit.evidence.waits {
-        0 => Err(Verdict::Undecided("it did not try again, so there was no wait to measure".to_owned())),
+        0 => Err(Verdict::Undecided(ONCE.to_owned())),
         _ => Ok(fit),
     }
 }

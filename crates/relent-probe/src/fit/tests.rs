@@ -309,3 +309,14 @@ fn draws_like_no_known_jitter_are_irregular() {
     let fitted = fit(&runs(3, draw));
     assert_eq!(fitted.jitter, JitterKind::Irregular, "{fitted:#?}");
 }
+
+/// A client that was not run has not been seen to give up after one attempt.
+#[test]
+fn nothing_is_said_of_a_client_that_nobody_watched() {
+    let why = |fitted: Fit| match fitted.jitter {
+        JitterKind::Undecided { why } => why,
+        jitter => panic!("{jitter:?}"),
+    };
+    assert!(why(fit(&[])).starts_with("the time was up"));
+    assert!(why(fit(&[Vec::new()])).starts_with("it did not try again"));
+}
