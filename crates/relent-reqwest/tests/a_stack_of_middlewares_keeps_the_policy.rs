@@ -119,6 +119,28 @@ async fn what_stands_below_is_called_once_for_each_attempt_and_leaves_only_its_l
 }
 
 #[tokio::test]
+async fn a_command_whose_redirect_cannot_be_followed_is_carried_out_once_here_too() {
+    for status in [303, 307, 308] {
+        let nobody = deserted().await;
+        let bank = Server::start(move |_, mut peer| async move {
+            peer.request().await;
+            let head =
+                format!("HTTP/1.1 {status} \r\nlocation: http://{nobody}/\r\ncontent-length: 0\r\n\r\n");
+            peer.send(head).await;
+        })
+        .await;
+        let untold = HttpPipeline::new(Pipeline::new(Policy::live()).expect("a possible policy"));
+        let follows = reqwest::Client::builder().no_proxy().build().expect("a client");
+        let client = ClientBuilder::new(follows).with(untold.expect("a patient policy")).build();
+        let error = client.post(bank.url()).body("10").send().await.expect_err("nobody is there");
+        let Error::Middleware(error) = error else { panic!("{error:?}") };
+        let ended = error.downcast_ref::<relent::Error<Error>>().expect("relent's own error");
+        assert_eq!((ended.stop(), ended.report().attempts), (StopReason::Ambiguous, 1));
+        assert_eq!(bank.accepted(), 1, "{status}");
+    }
+}
+
+#[tokio::test]
 async fn terms_are_said_by_an_extension() {
     // RT-13
     let server = answering(&[503]).await;
