@@ -50,7 +50,7 @@ const PARTS: [Part; 7] = [
         name: "retry",
         package: "relent-core",
         unit_tests: true,
-        files: &["retry.rs"],
+        files: &["retry.rs", "policy/pace.rs"],
         tests: &["cases", "defaults", "golden", "laws", "presets", "validate"],
     },
     Part {
