@@ -101,7 +101,7 @@
 //! # Features
 //!
 //! - `tokio` (default): [`TokioClock`] and [`UnixClock`]. Without it, bring a [`Clock`] of your own.
-//! - `serde`: policies from TOML.
+//! - `serde`: policies from TOML, read with the crate `toml` (or any other of serde's formats).
 //! - `tracing`: `Tracing`, which tells tracing what happens to calls.
 //! - `opentelemetry`: `OpenTelemetry`, which measures it.
 
