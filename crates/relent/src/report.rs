@@ -76,6 +76,21 @@ impl Stage {
 }
 
 impl Report {
+    /// Of a call that was refused at the last gate before it had sent anything.
+    pub(crate) fn of_refused(dependency: Option<&Arc<str>>, refusal: Refusal) -> Self {
+        Self {
+            dependency: dependency.cloned(),
+            stop: StopReason::Refused(refusal.by),
+            stage: Stage::Gates,
+            attempts: 0,
+            waits: 0,
+            waited: Duration::ZERO,
+            took: Duration::ZERO,
+            last_verdict: None,
+            advice: Advice::of(Some(refusal)),
+        }
+    }
+
     /// The kind of the last failure, if the call ended on one.
     pub fn cause(&self) -> Option<Cause> {
         match self.last_verdict {

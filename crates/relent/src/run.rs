@@ -195,6 +195,11 @@ where
     Op: Operation,
     P::Classifier: Classifier<Op::Value, Op::Error>,
 {
+    if let Turn::Begin(began) = turn
+        && let Some(report) = drive.as_mut().refuse_straight(began)
+    {
+        return Poll::Ready(Err(Error::Stopped { report }));
+    }
     let (ending, reason) = ready!(drive.as_mut().go_on(turn, cx));
     Poll::Ready(ending.into_result(|| drive.report(reason)))
 }

@@ -17,6 +17,7 @@ use crate::{
     nesting::{self, Frame},
     overrun::{Overseen, Work},
     pipeline::Parts,
+    report::Report,
 };
 
 /// A call in its first attempt: what the way through needs to know, in registers.
@@ -43,12 +44,7 @@ impl<'p> Straight<'p> {
     /// that may stand in its way is looked at before the first thing is taken.
     #[inline(always)]
     pub(crate) fn begin(parts: &'p Parts, said: &Said, now: Timestamp) -> Option<(Self, Holding<'p>)> {
-        let most = parts.straight_for()?;
-        let is_plain =
-            said.upstream.is_none() && !parts.is_observed() && !nesting::is_inside() && !ambient::is_set();
-        if !is_plain {
-            return None;
-        }
+        let most = plainly(parts, said)?;
         let give_up_at = Timestamp::from_nanos(now.as_nanos().saturating_add(most));
         let controls = parts.controls();
         let breaker = match &controls.breaker {
@@ -62,6 +58,25 @@ impl<'p> Straight<'p> {
         controls.begin(now);
         let attempt = Attempt { number: 1, began: now, give_up_at };
         Some((Self { parts, attempt, breaker }, Holding { parts, limit, overseen: None }))
+    }
+
+    /// What becomes of a call that begins at `now` and that the breaker refuses, without a history of it. `None`: it is
+    /// not so, or there is more to look at.
+    ///
+    /// It counts as a call and takes no place: of the limit before the breaker it is only seen that there is room.
+    #[inline]
+    pub(crate) fn refused(parts: &Parts, said: &Said, now: Timestamp) -> Option<Report> {
+        plainly(parts, said)?;
+        let controls = parts.controls();
+        let refusal = controls.breaker.as_ref()?.refusal(now)?;
+        if controls.admission.concurrency.as_ref().is_some_and(|limit| !limit.has_room()) {
+            return None;
+        }
+        controls.begin(now);
+        if let Some(purse) = &controls.budget {
+            purse.budget.end();
+        }
+        Some(Report::of_refused(parts.dependency(), refusal))
     }
 
     #[inline]
@@ -98,6 +113,16 @@ impl<'p> Straight<'p> {
         let held = (Pass::of(holding.limit), self.breaker.map(|(_, phase)| phase));
         Course::take_over(course, self.parts, said, self.attempt, held, holding.overseen.take());
     }
+}
+
+/// The longest that the first attempt of a call may take with which nothing is special: nobody listens, nothing is
+/// around it, and its deadlines are the policy's.
+#[inline(always)]
+fn plainly(parts: &Parts, said: &Said) -> Option<u64> {
+    let most = parts.straight_for()?;
+    let is_plain =
+        said.upstream.is_none() && !parts.is_observed() && !nesting::is_inside() && !ambient::is_set();
+    is_plain.then_some(most)
 }
 
 impl Holding<'_> {

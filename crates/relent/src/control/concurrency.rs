@@ -161,6 +161,13 @@ impl Concurrency {
         self.shared.state().limit()
     }
 
+    /// Whether somebody who came now would be let in at once.
+    #[inline]
+    pub(crate) fn has_room(&self) -> bool {
+        let state = self.shared.state();
+        state.in_flight() < state.limit()
+    }
+
     /// How many are in flight, or have been given a place that they have yet to take up.
     pub fn in_flight(&self) -> u32 {
         self.shared.state().in_flight()

@@ -188,6 +188,15 @@ where
         }
     }
 
+    /// [Refuses](Straight::refused) a call that begins then, where that takes no more than a look: what became of it.
+    #[inline]
+    pub(super) fn refuse_straight(self: Pin<&mut Self>, began: Timestamp) -> Option<Report> {
+        let this = self.project();
+        let refused = Straight::refused(this.via.pipeline().parts(), this.said, began)?;
+        *this.step = Step::Idle;
+        Some(refused)
+    }
+
     /// [`Drive::go_straight`], for a call that must be able to [report](Drive::report) its success: it takes a turn at
     /// once.
     pub(super) fn turn(self: Pin<&mut Self>) -> TurnOf<Op> {
