@@ -55,9 +55,16 @@ impl Figures {
     pub fn of(subject: &Subject, world: &World) -> Self {
         let policy = &subject.policy;
         let timed = subject.knows(Part::AttemptTimeout) || policy.room().is_none();
-        let known = subject.knows(Part::Attempts);
+        let readable = ![Part::Deadline, Part::Backoff, Part::Jitter, Part::Cap]
+            .iter()
+            .any(|part| subject.is_unreadable(*part));
+        let known = subject.knows(Part::Attempts) && readable;
         let bounded = subject.knows(Part::AttemptTimeout) || policy.limit().is_some();
-        let sampled = |pace| Some(Tally::of(policy, pace)).filter(|_| policy.limit().is_some() && timed);
+        let sampled = |pace| {
+            Some(Tally::of(policy, pace)).filter(|_| {
+                policy.limit().is_some() && timed && readable && !subject.is_unreadable(Part::Attempts)
+            })
+        };
         let limit = policy.limit().map(|(field, length)| {
             (subject.origin(Part::Deadline).path().unwrap_or(field).to_owned(), length)
         });

@@ -408,6 +408,7 @@ fn what_cannot_be_read_is_neither_the_default_nor_nothing() {
     };
     assert!(says(&filled_in, Question::BacksOff).starts_with("from 100ms"));
     assert_eq!((filled_in.figures.one_call, filled_in.figures.outage.attempts_milli), (None, None));
+    assert_eq!(filled_in.figures.outage.words, "all its attempts for each call, as long as it lasts");
     let budget = filled_in.findings.iter().find(|finding| finding.name == "no_budget").unwrap();
     assert!(budget.why.contains("every call makes all its attempts"), "{}", budget.why);
 
@@ -420,6 +421,10 @@ fn what_cannot_be_read_is_neither_the_default_nor_nothing() {
         one(r#"{ "Retry": { "MaxRetryAttempts": 3 }, "TotalRequestTimeout": { "Timeout": "%T%" } }"#);
     let handler = check(&handler, &World::default());
     assert_eq!((handler.figures.limit, handler.figures.timing_out), (None, None));
+    assert_eq!(
+        (handler.figures.at_best, handler.figures.at_worst, handler.figures.longest),
+        (None, None, None)
+    );
     let names: Vec<&str> = handler.findings.iter().map(|finding| finding.name).collect();
     assert_eq!(names, ["breaker_trips_on_one_host"], "the default of 30s is not what counts");
 

@@ -40,7 +40,11 @@ pub fn of_service(subject: &Subject) -> Outage {
             attempts_milli: None,
             words: format!(
                 "{} until the breaker opens, then its {} alone",
-                one.map_or("without limit".into(), |one| format!("{one} for each call")),
+                match one {
+                    Some(one) => format!("{one} for each call"),
+                    None if subject.knows(Part::Attempts) => "without limit".into(),
+                    None => "all its attempts for each call".into(),
+                },
                 if breaker.probes == 1 { "probe" } else { "probes" }
             ),
         },
@@ -48,7 +52,8 @@ pub fn of_service(subject: &Subject) -> Outage {
             attempts_milli: one.map(|one| u64::from(one) * 1000),
             words: match one {
                 Some(one) => format!("{one} for each call, as long as it lasts"),
-                None => "nothing bounds it".into(),
+                None if subject.knows(Part::Attempts) => "nothing bounds it".into(),
+                None => "all its attempts for each call, as long as it lasts".into(),
             },
         },
     }
