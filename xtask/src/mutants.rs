@@ -79,14 +79,26 @@ const PARTS: [Part; 7] = [
         package: "relent",
         unit_tests: false,
         files: &["control/budget.rs", "control/budget/*.rs"],
-        tests: &["budget_cases", "budget_is_the_twin_of_the_core", "budget_threads"],
+        tests: &[
+            "budget_cases",
+            "budget_is_the_twin_of_the_core",
+            "budget_threads",
+            "the_straight_way_is_the_same_call",
+        ],
     },
     Part {
         name: "live-breaker",
         package: "relent",
         unit_tests: false,
         files: &["control/breaker.rs", "control/breaker/*.rs", "control/window.rs", "control/window/*.rs"],
-        tests: &["breaker_agrees_with_its_twin", "breaker_beats_its_peers", "breaker_cases", "gates_cases"],
+        tests: &[
+            "breaker_agrees_with_its_twin",
+            "breaker_beats_its_peers",
+            "breaker_cases",
+            "gates_cases",
+            "layers_stand_in_one_order",
+            "the_straight_way_is_the_same_call",
+        ],
     },
     Part {
         name: "live-limits",

@@ -14,8 +14,8 @@ use std::{
 };
 
 use relent::{
-    Attempt, BreakerPolicy, Event, Idempotency, ManualClock, Observe, Pipeline, Policy, Scene, SlowCalls,
-    breaker::Mode, window::Counts,
+    Attempt, BreakerPolicy, BudgetPolicy, Cause, Event, Idempotency, ManualClock, Observe, Pipeline, Policy,
+    Scene, SlowCalls, breaker::Mode, budget::SharePolicy, window::Counts,
 };
 use support::{SECOND, standard};
 
@@ -165,4 +165,23 @@ fn a_call_that_went_straight_through_is_over() {
     let mut cx = Context::from_waker(Waker::noop());
     assert!(matches!(call.as_mut().poll(&mut cx), Poll::Ready(Ok(7))));
     let _never = call.poll(&mut cx);
+}
+
+#[test]
+fn quick_successes_are_not_slow_ones() {
+    let left = played(&[Act::Succeed; 7], false, false);
+    let counts = left[6].counts.unwrap();
+    assert_eq!((counts.calls, counts.slow, left[6].mode), (7, 0, Some(Mode::Closed)));
+}
+
+#[test]
+fn calls_that_went_straight_through_are_no_longer_in_flight_for_a_budget_that_is_a_share_of_them() {
+    let budget = BudgetPolicy::Share(SharePolicy { share_milli: 500, floor: 0 });
+    let clock = ManualClock::new();
+    let pipeline = Pipeline::on(clock.clone(), Policy { budget: Some(budget), ..policy() }).unwrap();
+    for _ in 0..10 {
+        assert_eq!(clock.block_on(pipeline.run(|_| async { io::Result::Ok(7) })).unwrap(), 7);
+    }
+    let retry = pipeline.budget().unwrap().try_retry(Cause::Error, relent::Timestamp::ZERO);
+    assert!(retry.is_err(), "nothing is in flight, of which a retry could be the half");
 }
