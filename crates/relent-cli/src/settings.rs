@@ -346,8 +346,9 @@ mod tests {
         assert!(seen >= 14, "only {seen} flags were found");
     }
 
-    /// The file itself, what is printed in place of serving, and `--json`, which is `--log json`.
-    const WITHOUT_A_KEY: [&str; 4] = ["config", "print_config", "json", "help"];
+    /// The file itself, what is printed in place of serving, whose child the process is, and `--json`, which is `--log
+    /// json`.
+    const WITHOUT_A_KEY: [&str; 5] = ["config", "print_config", "until_stdin_closes", "json", "help"];
 
     #[test]
     fn a_flag_wins_over_the_file() {

@@ -1,4 +1,4 @@
-//! The flags of `relent serve`. Each has a key in the settings file; a flag that is given wins over the
+//! The flags of `relent serve`. Each setting has a key in the settings file; a flag that is given wins over the
 //! environment, that over the file, and the file over the default.
 
 use std::path::PathBuf;
