@@ -191,6 +191,26 @@ proptest! {
     }
 }
 
+/// A wait on one curve may lean on a longer one of the other.
+#[test]
+fn the_longest_call_leans_on_whichever_wait_was_longest() {
+    let live = Policy::live();
+    let policy = Policy {
+        total_timeout: None,
+        attempt_timeout: ms(500),
+        retry: RetryPolicy {
+            max_attempts: Some(3),
+            backoff: Backoff::Linear { base: ms(277), max: ms(551) },
+            throttled_backoff: Some(Backoff::Linear { base: ms(1), max: ms(1_597) }),
+            jitter: Jitter::Decorrelated,
+            ..live.retry
+        },
+        ..live
+    };
+    // Up to 551 ms on the first curve, and on the second up to three times that, cut at its 1,597 ms.
+    assert_eq!(policy.longest_call(Hints::None), Some(ms(3 * 500 + 551 + 1_597)));
+}
+
 /// Bounds that nothing reaches would be of no use.
 #[test]
 fn the_best_and_the_worst_are_met_by_some_calls() {

@@ -126,21 +126,21 @@ impl RetryPolicy {
         // Waits that lean on one another lean otherwise where curves alternate or a hint comes between.
         let apart =
             self.jitter == Jitter::PollyV2 && (self.throttled_backoff.is_some() || hints == Hints::Obeyed);
-        let mut last = [Duration::ZERO; 2];
-        let mut longest = |n| {
-            for (cause, last) in causes.iter().zip(&mut last) {
-                *last = match apart {
-                    true => self.jitter.longest_alone(&self.draw(&blank(n, *last), *cause)),
-                    false => self.own_range(n, *last, *cause).1,
-                };
-            }
-            let own = last.iter().copied().max().unwrap_or_default();
-            match hints {
+        let mut last = Duration::ZERO;
+        let longest = |n| {
+            // Each may lean on the longest before it, whichever curve or hint that came from.
+            let own = causes.map(|cause| match apart {
+                true => self.jitter.longest_alone(&self.draw(&blank(n, last), cause)),
+                false => self.own_range(n, last, cause).1,
+            });
+            let own = own.into_iter().max().unwrap_or_default();
+            last = match hints {
                 Hints::None => own,
                 Hints::Obeyed => own.max(self.longest_hinted(n, own)),
-            }
+            };
+            last
         };
-        (1..=count.min(MOST_LISTED)).map(&mut longest).collect()
+        (1..=count.min(MOST_LISTED)).map(longest).collect()
     }
 
     /// The longest of the `n`-th wait if the dependency asks for the longest that is obeyed; `own` is the longest of
