@@ -273,7 +273,10 @@ pub(super) fn count(field: &str, written: Scalar) -> Result<u32, Invalid> {
         _ => None,
     };
     whole.ok_or_else(|| {
-        Invalid::new(field, format!("{written} is not a count; write a whole number from 0 to {}", u32::MAX))
+        Invalid::new(
+            field,
+            format!("{} is not a count; write a whole number from 0 to {}", written.as_written(), u32::MAX),
+        )
     })
 }
 
@@ -282,7 +285,10 @@ fn count_or_unlimited(field: &str, written: Scalar) -> Result<Option<u32>, Inval
         Scalar::Text(text) if text == "unlimited" => Ok(None),
         Scalar::Whole(number) if number > 0 => count(field, written).map(Some),
         written => {
-            let reason = format!("{written} is not a number of attempts; write 1 or more, or \"unlimited\"");
+            let reason = format!(
+                "{} is not a number of attempts; write 1 or more, or \"unlimited\"",
+                written.as_written()
+            );
             Err(Invalid::new(field, reason))
         }
     }
@@ -295,7 +301,8 @@ pub(super) fn thousandths(field: &str, written: Scalar) -> Result<u32, Invalid> 
         number => decimal(&format!("{number}")),
     };
     digits.ok_or_else(|| {
-        let reason = format!("{written} is not a number from 0 to 4000000 with at most three decimals");
+        let reason =
+            format!("{} is not a number from 0 to 4000000 with at most three decimals", written.as_written());
         Invalid::new(field, reason)
     })
 }

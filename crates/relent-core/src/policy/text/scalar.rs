@@ -1,6 +1,7 @@
 //! The shapes of values that serde does not derive: a string or a number, a word or a table, an ordered map.
 
 use alloc::{
+    format,
     string::{String, ToString},
     vec::Vec,
 };
@@ -17,6 +18,16 @@ pub(super) enum Scalar {
     Text(String),
     Whole(i64),
     Real(f64),
+}
+
+impl Scalar {
+    /// As it stands in the file: a text with its quotes, which may be what is wrong with it.
+    pub(super) fn as_written(&self) -> String {
+        match self {
+            Self::Text(text) => format!("{text:?}"),
+            number => number.to_string(),
+        }
+    }
 }
 
 impl fmt::Display for Scalar {
