@@ -12,7 +12,7 @@ use relent_core::{Backoff, Idempotency, Preset};
 use serde_json::{Value, json};
 
 use super::{
-    node::{Node, Seen},
+    node::{Node, wherever},
     section::Section,
     timespan,
 };
@@ -23,18 +23,7 @@ use crate::{
 };
 
 pub(super) fn subjects(tree: &Value) -> Vec<Subject> {
-    let seen = Seen::default();
-    let mut found = Vec::new();
-    find(&Node::top(tree, &seen, ":"), &mut found);
-    found
-}
-
-fn find(node: &Node<'_>, found: &mut Vec<Subject>) {
-    if is_retry(node) {
-        found.push(read(node));
-    } else {
-        node.children().iter().for_each(|child| find(child, found));
-    }
+    wherever(tree, ":", is_retry, read)
 }
 
 /// A section of that name with the settings that only Azure's have.

@@ -11,7 +11,7 @@ use relent_core::{Backoff, ConcurrencyPolicy, Idempotency, Jitter, Preset, Serve
 use serde_json::{Value, json};
 
 use super::{
-    node::{Node, Seen},
+    node::{Node, wherever},
     section::Section,
     timespan,
 };
@@ -22,18 +22,7 @@ use crate::{
 };
 
 pub(super) fn subjects(tree: &Value) -> Vec<Subject> {
-    let seen = Seen::default();
-    let mut found = Vec::new();
-    find(&Node::top(tree, &seen, ":"), &mut found);
-    found
-}
-
-fn find(node: &Node<'_>, found: &mut Vec<Subject>) {
-    if is_handler(node) {
-        found.push(read(node));
-    } else {
-        node.children().iter().for_each(|child| find(child, found));
-    }
+    wherever(tree, ":", is_handler, read)
 }
 
 /// A section with the names that only these options have.

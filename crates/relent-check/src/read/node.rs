@@ -20,6 +20,25 @@ pub(super) struct Node<'a> {
     separator: &'static str,
 }
 
+/// What is read of each section that is one of those asked for, wherever in the file it stands, but not of sections
+/// within it.
+pub(super) fn wherever<T>(
+    tree: &Value,
+    separator: &'static str,
+    is_one: impl Fn(&Node<'_>) -> bool,
+    read: impl Fn(&Node<'_>) -> T,
+) -> Vec<T> {
+    let seen = Seen::default();
+    let (mut found, mut left) = (Vec::new(), vec![Node::top(tree, &seen, separator)]);
+    while let Some(node) = left.pop() {
+        match is_one(&node) {
+            true => found.push(read(&node)),
+            false => left.extend(node.children().into_iter().rev()),
+        }
+    }
+    found
+}
+
 impl<'a> Node<'a> {
     /// The top of a file whose paths are written with that separator.
     pub(super) fn top(value: &'a Value, seen: &'a Seen, separator: &'static str) -> Self {
