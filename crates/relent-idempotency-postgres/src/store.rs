@@ -147,40 +147,29 @@ impl PostgresStore {
         T: Send,
     {
         let client = self.lend().await?;
-        let changed = self.change_on(&client, id, locked, decide, is_new).await;
+        let changed = async {
+            let mut version_locked = None;
+            for _ in 0..TRIES {
+                let loaded = self.load(&client, id).await?;
+                if version_locked == Some(loaded.version()) {
+                    return Ok(None);
+                }
+                let step = decide(loaded.row(), loaded.now)?;
+                let is_new = is_new(&step.say);
+                match self.carry_out(&client, id, loaded.version(), step, is_new, locked).await? {
+                    Changed::Said(said) => return Ok(Some(said)),
+                    Changed::Again => {}
+                    Changed::Locked => version_locked = Some(loaded.version()),
+                }
+            }
+            Err(Error::new(
+                ErrorKind::Unavailable,
+                format!("the record changed {TRIES} times while it was being changed"),
+            ))
+        }
+        .await;
         client.give_back();
         changed
-    }
-
-    async fn change_on<T>(
-        &self,
-        client: &Client,
-        id: &RecordId,
-        locked: Locked,
-        decide: impl Fn(Option<&Row>, Timestamp) -> Result<Step<T>, Error> + Send + Sync,
-        is_new: impl Fn(&T) -> bool + Send + Sync,
-    ) -> Result<Option<T>, Error>
-    where
-        T: Send,
-    {
-        let mut version_locked = None;
-        for _ in 0..TRIES {
-            let loaded = self.load(client, id).await?;
-            if version_locked == Some(loaded.version()) {
-                return Ok(None);
-            }
-            let step = decide(loaded.row(), loaded.now)?;
-            let is_new = is_new(&step.say);
-            match self.carry_out(client, id, loaded.version(), step, is_new, locked).await? {
-                Changed::Said(said) => return Ok(Some(said)),
-                Changed::Again => {}
-                Changed::Locked => version_locked = Some(loaded.version()),
-            }
-        }
-        Err(Error::new(
-            ErrorKind::Unavailable,
-            format!("the record changed {TRIES} times while it was being changed"),
-        ))
     }
 
     async fn carry_out<T>(
