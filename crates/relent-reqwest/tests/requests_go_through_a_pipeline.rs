@@ -1,5 +1,7 @@
 //! reqwest under a policy, over real sockets, in time that the test owns.
 
+#[path = "../../relent-tower/tests/support/policy.rs"]
+mod policy;
 #[path = "../../relent-tower/tests/support/server.rs"]
 mod server;
 
@@ -12,24 +14,15 @@ use std::{
     time::Duration,
 };
 
-use relent::{
-    Backoff, Event, Idempotency, Jitter, ManualClock, Observe, Pipeline, Policy, Scene, StopReason,
-};
+use relent::{Event, Idempotency, ManualClock, Observe, Pipeline, Policy, Scene, StopReason};
 use relent_reqwest::{Error, HttpPipeline, SendThrough, WithoutOwnRetries, client_builder, report};
 use relent_tower::{CallTerms, Wire};
 use reqwest::{Body, Client, Response};
 
-use self::server::{Server, deserted};
-
-const SECOND: Duration = Duration::from_secs(1);
-
-fn policy() -> Policy {
-    let mut policy = Policy { budget: None, total_timeout: Some(60 * SECOND), ..Policy::live() };
-    policy.retry.backoff = Backoff::Constant(SECOND);
-    policy.retry.jitter = Jitter::None;
-    policy.retry.max_attempts = Some(4);
-    policy
-}
+use self::{
+    policy::policy,
+    server::{Server, deserted},
+};
 
 /// Lets every wait be over as soon as it begins, and keeps what is told.
 struct Told {

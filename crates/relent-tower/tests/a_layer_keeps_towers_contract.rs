@@ -2,6 +2,8 @@
 
 #[path = "support/inner.rs"]
 mod inner;
+#[path = "support/policy.rs"]
+mod policy;
 
 use std::{
     io,
@@ -11,32 +13,23 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
     task::{Context, Poll},
-    time::Duration,
 };
 
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::{Body, Frame};
 use http_body_util::Full;
-use relent::{Backoff, Clock, Idempotency, Jitter, ManualClock, Pipeline, Policy, StopReason, TokioClock};
+use relent::{Clock, Idempotency, ManualClock, Pipeline, Policy, StopReason, TokioClock};
 use relent_tower::{PipelineFuture, PipelineLayer, PipelineService, ReplayBody, report};
 use tower::{Service, ServiceBuilder, ServiceExt, buffer::Buffer, layer::Layer, limit::ConcurrencyLimit};
 
-use self::inner::{Act, Inner, answer};
-
-const SECOND: Duration = Duration::from_secs(1);
+use self::{
+    inner::{Act, Inner, answer},
+    policy::SECOND,
+};
 
 fn policy() -> Policy {
-    let mut policy = Policy {
-        budget: None,
-        total_timeout: Some(60 * SECOND),
-        repeat: Idempotency::Safe,
-        ..Policy::live()
-    };
-    policy.retry.backoff = Backoff::Constant(SECOND);
-    policy.retry.jitter = Jitter::None;
-    policy.retry.max_attempts = Some(4);
-    policy
+    Policy { repeat: Idempotency::Safe, ..policy::policy() }
 }
 
 fn layer(clock: &ManualClock) -> PipelineLayer<ManualClock> {

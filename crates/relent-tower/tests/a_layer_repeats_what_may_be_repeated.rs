@@ -3,6 +3,8 @@
 
 #[path = "support/inner.rs"]
 mod inner;
+#[path = "support/policy.rs"]
+mod policy;
 
 use std::{io, time::Duration};
 
@@ -10,24 +12,15 @@ use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use relent::{
-    Answer, Backoff, Gate, Idempotency, Jitter, ManualClock, Pipeline, Policy, Retries, RouteRule, Rules,
-    StopReason,
+    Answer, Backoff, Gate, Idempotency, ManualClock, Pipeline, Policy, Retries, RouteRule, Rules, StopReason,
 };
 use relent_tower::{CallTerms, Error, PipelineLayer, Wire, report};
 use tower::{Service, ServiceExt, layer::Layer};
 
-use self::inner::{Act, Inner, answer, saying};
-
-const SECOND: Duration = Duration::from_secs(1);
-
-/// Four attempts, a second apart, within a minute.
-fn policy() -> Policy {
-    let mut policy = Policy { budget: None, total_timeout: Some(60 * SECOND), ..Policy::live() };
-    policy.retry.backoff = Backoff::Constant(SECOND);
-    policy.retry.jitter = Jitter::None;
-    policy.retry.max_attempts = Some(4);
-    policy
-}
+use self::{
+    inner::{Act, Inner, answer, saying},
+    policy::{SECOND, policy},
+};
 
 fn layer(clock: &ManualClock, policy: Policy) -> PipelineLayer<ManualClock> {
     let pipeline = Pipeline::on(clock.clone(), policy).expect("a possible policy").named("stock");

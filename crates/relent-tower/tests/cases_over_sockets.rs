@@ -3,6 +3,8 @@
 
 #[path = "support/http2.rs"]
 mod http2;
+#[path = "support/policy.rs"]
+mod policy;
 #[path = "support/server.rs"]
 mod server;
 
@@ -25,26 +27,16 @@ use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
     rt::TokioExecutor,
 };
-use relent::{
-    Backoff, Clock, Event, Jitter, ManualClock, Observe, Pipeline, Policy, Scene, StopReason, Timestamp,
-};
+use relent::{Clock, Event, ManualClock, Observe, Pipeline, Scene, StopReason, Timestamp};
 use relent_tower::{BodyError, BodyTimeoutLayer, BodyTimeouts, CallTerms, PipelineLayer, ReplayBody, report};
 use tokio::{sync::Notify, task::yield_now};
 use tower::{ServiceExt, layer::Layer};
 
 use self::{
     http2::{ENHANCE_YOUR_CALM, go_away, greet, next_request},
+    policy::{SECOND, policy},
     server::{Peer, Server},
 };
-
-/// Four attempts, a second apart, within a minute.
-fn policy() -> Policy {
-    let mut policy = Policy { budget: None, total_timeout: Some(60 * SECOND), ..Policy::live() };
-    policy.retry.backoff = Backoff::Constant(SECOND);
-    policy.retry.jitter = Jitter::None;
-    policy.retry.max_attempts = Some(4);
-    policy
-}
 
 /// A layer on a clock that stands still but for waits, which are over once everything else has had its turn.
 fn layer(clock: &ManualClock) -> (PipelineLayer<ManualClock>, Arc<Waits>) {
@@ -328,6 +320,5 @@ impl Observe for Waits {
     }
 }
 
-const SECOND: Duration = Duration::from_secs(1);
 /// More than it takes to hand a response's body from hyper's task to its reader.
 const TURNS: usize = 100;
