@@ -73,7 +73,10 @@ pub(crate) fn command(args: &[&str], envs: &[(&str, &str)]) -> Command {
 
 /// The project's root.
 pub(crate) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
+    // As cargo says when it runs this: a target folder may be shared by several clones, and with it this program.
+    let own =
+        env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
+    own.parent().map(Path::to_path_buf).unwrap_or_default()
 }
 
 /// Every Rust file of the project, with its path from the root.
