@@ -16,12 +16,9 @@ pub(crate) fn run(args: &[&str]) -> Result<(), String> {
         ["http"] => ("relent-reqwest", "http"),
         ["ledger"] => ("relent-ledger-sqlite", "accept"),
         ["sim"] => ("relent-sim", "sim"),
-        [control @ ("breaker" | "budget" | "limits" | "pipeline")] => ("relent", *control),
+        [control @ ("budget" | "limits")] => ("relent", *control),
         _ => {
-            return Err(
-                "name a bench: accept, deliver, http, ledger, breaker, budget, calls, limits, pipeline or sim"
-                    .into(),
-            );
+            return Err("name a bench: accept, budget, calls, deliver, http, ledger, limits or sim".into());
         }
     };
     if package == "relent-tests" {

@@ -48,6 +48,7 @@ const TIMEOUT: &[Row] = &[
 const BREAKER: &[Row] = &[
     ("relent, the last 100 calls", breakers::last_calls),
     ("relent, the last 10 s, reading the clock once", breakers::last_seconds),
+    ("relent, the last 10 s and slow calls, reading it twice", breakers::slow_calls),
     ("relent, failures in a row", breakers::in_a_row),
     ("recloser, the last 100 calls", breakers::recloser),
     ("failsafe, default", breakers::failsafe),

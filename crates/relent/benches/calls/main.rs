@@ -12,7 +12,6 @@ mod controls;
 #[path = "../../tests/counting/mod.rs"]
 mod counting;
 mod operation;
-#[path = "../pipeline/packed.rs"]
 mod packed;
 mod pair;
 mod peers;

@@ -22,7 +22,7 @@ use tower_resilience::{
 };
 
 use crate::{
-    controls::{budgets, rates},
+    controls::{breakers, budgets, rates},
     operation::{Busy, fails, ready},
     packed::{Packed, Rules},
     peers::AtOnce,
@@ -44,6 +44,7 @@ pub(crate) fn tables() -> Vec<Table> {
 const OPEN: &[Row] = &[
     ("by hand", packed_open),
     ("relent", relent_open),
+    ("relent's breaker, no more, told the time", breakers::open),
     ("recloser", recloser_open),
     ("failsafe", failsafe_open),
     ("tower-resilience breaker, no more", resilience_open),

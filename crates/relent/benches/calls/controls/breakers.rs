@@ -1,10 +1,10 @@
-//! Breakers that are closed, and calls that succeed.
+//! Breakers: closed while calls succeed, and open.
 
 use std::{hint::black_box, time::Duration};
 
 use failsafe::{CircuitBreaker, backoff, failure_policy};
 use recloser::Recloser;
-use relent::{Backoff, BreakerPolicy, Timestamp, Verdict, Window, control::Breaker};
+use relent::{Backoff, BreakerPolicy, SlowCalls, Timestamp, Verdict, Window, control::Breaker};
 
 use super::{HOUR, LONG, clock};
 use crate::{
@@ -25,6 +25,28 @@ pub(crate) fn last_seconds() -> Work {
             let _told = black_box(permit.record_with(Verdict::Success, Duration::ZERO, clock));
         }
     })
+}
+
+/// As a whole call uses it: the clock is read at its beginning and at its end.
+pub(crate) fn slow_calls() -> Work {
+    let slow = SlowCalls { longer_than: Duration::from_secs(1), rate_milli: 500 };
+    let seconds = policy(Window::Time(Duration::from_secs(10)));
+    let breaker = filled(BreakerPolicy { slow_calls: Some(slow), ..seconds }, 0);
+    let clock = clock();
+    steps(move || {
+        let began = clock();
+        if let Ok(permit) = breaker.admit(began) {
+            let ended = clock();
+            let _told = black_box(permit.record(Verdict::Success, ended.since(began), ended));
+        }
+    })
+}
+
+/// An open one, told the time.
+pub(crate) fn open() -> Work {
+    let breaker = filled(policy(Window::Time(Duration::from_secs(10))), 0);
+    let _told = breaker.force_open(Timestamp::MAX);
+    steps(move || assert!(black_box(breaker.admit(HOUR)).is_err()))
 }
 
 pub(crate) fn last_seconds_told() -> Work {
