@@ -213,6 +213,25 @@ fn a_control_that_pipelines_of_one_name_share_counts_once() {
 }
 
 #[test]
+fn limits_of_two_pipelines_of_one_name_are_added_up_and_one_of_two_clones_is_counted_once() {
+    let (clock, meter) = (ManualClock::new(), Meter::new());
+    let limited = |limit| {
+        let concurrency = Some(ConcurrencyPolicy { limit, queue: 0 });
+        let attempt = Gates { concurrency, ..Gates::default() };
+        let policy = Policy { attempt, ..with_attempts(2, plain(Backoff::Constant(SECOND))) };
+        pipeline(&clock, policy).named("users")
+    };
+    let (reads, writes) = (limited(3), limited(4));
+    let [reading, writing] = [&reads, &writes].map(|users| users.attempt_limit().unwrap());
+    let _under_way = (reading.try_acquire().unwrap(), writing.try_acquire().unwrap());
+    for watched in [&reads, &writes, &reads.clone()] {
+        meter.observer.watch(watched);
+    }
+    assert_eq!(meter.of("relent.limit.max"), ["[stage=gates] 7"]);
+    assert_eq!(meter.of("relent.limit.usage"), ["[stage=gates] 2"]);
+}
+
+#[test]
 fn a_watched_pipeline_shows_how_its_controls_stand_and_ends_with_the_pipeline() {
     let (clock, meter) = (ManualClock::new(), Meter::new());
     let policy = Policy {
