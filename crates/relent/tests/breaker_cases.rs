@@ -164,6 +164,9 @@ fn a_break_ends_by_the_clock_it_is_told_and_by_no_other() {
     assert_eq!(breaker.status().until, Some(secs(30)));
     assert!(breaker.admit(Timestamp::from_millis(29_900)).is_err());
     assert!(breaker.admit(Timestamp::from_nanos(secs(30).as_nanos() - 1)).is_err());
+    let last = breaker.refusal(Timestamp::from_nanos(secs(30).as_nanos() - 1)).expect("it is open still");
+    assert_eq!((last.until, last.advised), (Some(secs(30)), Duration::from_millis(1)));
+    assert_eq!(breaker.refusal(secs(30)), None, "whoever merely asks hears the same");
     assert!(breaker.admit(secs(30)).is_ok());
 }
 
@@ -240,4 +243,20 @@ fn breaks_grow_while_probes_fail_and_start_over_once_it_has_closed() {
 fn it_shows_its_policy_and_how_it_stands() {
     let shown = format!("{:?}", opened(&touchy(), secs(0)));
     assert!(shown.contains("min_calls: 1") && shown.contains("mode: Open"), "{shown}");
+}
+
+#[test]
+fn a_permit_says_whether_its_call_is_a_probe_and_shows_where_the_breaker_stood() {
+    let breaker = opened(&touchy(), secs(0));
+    let probe = breaker.admit(secs(30)).expect("the break is over");
+    assert!(probe.is_probe());
+    let shown = format!("{probe:?}");
+    assert!(
+        shown.starts_with("Permit {") && shown.contains("phase: ") && shown.contains("place: 0"),
+        "{shown}"
+    );
+    assert!(matches!(probe.record(Verdict::Success, QUICK, secs(30)), Recorded::Changed(_)));
+    assert!(!breaker.admit(secs(30)).expect("it is closed").is_probe());
+    let _told = breaker.observe_only();
+    assert!(!breaker.admit(secs(30)).expect("it merely observes").is_probe());
 }

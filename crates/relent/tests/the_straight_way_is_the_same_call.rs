@@ -175,6 +175,24 @@ fn quick_successes_are_not_slow_ones() {
 }
 
 #[test]
+fn a_success_is_slow_that_lasts_longer_than_a_call_may_and_not_one_that_lasts_just_as_long() {
+    for (took, slow) in [(SECOND, 0), (SECOND + Duration::from_nanos(1), 1)] {
+        for listener in [None, Some(Arc::new(Listener))] {
+            let clock = ManualClock::new();
+            let quiet = Pipeline::on(clock.clone(), policy()).unwrap();
+            let pipeline = listener.into_iter().fold(quiet, |quiet, listener| quiet.observed_by(listener));
+            let lasting = |_: Attempt| {
+                clock.advance(took);
+                async { io::Result::Ok(7) }
+            };
+            clock.block_on(pipeline.run(lasting)).unwrap();
+            let counts = pipeline.breaker().unwrap().counts(relent::Clock::now(&clock));
+            assert_eq!((counts.calls, counts.slow), (1, slow), "{took:?}");
+        }
+    }
+}
+
+#[test]
 fn calls_that_went_straight_through_are_no_longer_in_flight_for_a_budget_that_is_a_share_of_them() {
     let budget = BudgetPolicy::Share(SharePolicy { share_milli: 500, floor: 0 });
     let clock = ManualClock::new();

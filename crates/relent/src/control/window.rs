@@ -136,4 +136,20 @@ mod tests {
             assert_eq!(time(calls), time(10), "{calls}");
         }
     }
+
+    #[test]
+    fn a_call_that_began_before_the_breaker_moved_on_takes_over_nothing_of_what_came_after() {
+        let now = Timestamp::from_secs(1);
+        for window in [Window::Count(10), Window::Time(Duration::from_secs(10))] {
+            let counters = Counters::new(window);
+            let closed_again = Phase::START.opened().half_opened().closed();
+            let state = AtomicU64::new(closed_again.word());
+            let [before, after] = [Phase::START, closed_again].map(|phase| Epoch { state: &state, phase });
+            assert!(counters.add(after, BAD, || now));
+            // It saw that the breaker stood where it began; then another thread changed that.
+            assert!(!counters.add(before, GOOD, || now), "{window:?}");
+            let counts = counters.counts(closed_again, &mut Moment::new(|| now));
+            assert_eq!((counts.calls, counts.failures, counts.slow), (1, 1, 1), "{window:?}");
+        }
+    }
 }

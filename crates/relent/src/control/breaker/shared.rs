@@ -226,3 +226,45 @@ impl Shared {
         Slot::lent(now.after(self.policy.probe_timeout), phase.generation())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: Mark = Mark { grade: Grade::Success, slow: false };
+    const BAD: Mark = Mark { grade: Grade::Failure, slow: false };
+    const NOW: Timestamp = Timestamp::from_secs(1);
+
+    /// Opens after two failures in a row. (It has a window too, which is asked for more calls than these tests make.)
+    fn shared() -> Shared {
+        let (failure_rate_milli, consecutive_failures) = (Some(1000), Some(2));
+        Shared::new(BreakerPolicy { failure_rate_milli, consecutive_failures, ..BreakerPolicy::default() }, 1)
+    }
+
+    #[test]
+    fn the_short_cut_of_good_calls_counts_those_of_where_the_breaker_stands_and_leaves_all_else_alone() {
+        let shared = shared();
+        assert!(shared.record_good(Phase::START, GOOD, NOW));
+        assert!(!shared.record_good(Phase::START, BAD, NOW));
+        assert!(!shared.record_good(Phase::START, Mark { slow: true, ..GOOD }, NOW));
+        assert_eq!(shared.counts(NOW).calls, 1);
+        for by_hand in [Shared::force_closed, Shared::isolate] {
+            assert!(by_hand(&shared).is_some());
+            assert!(!shared.record_good(Phase::START, GOOD, NOW), "it has moved on");
+            assert!(!shared.record_good(shared.phase(), GOOD, NOW), "nothing is counted there");
+        }
+        assert!(shared.close().is_some());
+        assert!(shared.record_good(shared.phase(), GOOD, NOW));
+        assert_eq!(shared.counts(NOW).calls, 1);
+    }
+
+    #[test]
+    fn a_good_call_that_took_the_short_cut_breaks_a_row_of_failures() {
+        let shared = shared();
+        let fail = || shared.record(Ticket::plain(Phase::START), BAD, || NOW);
+        assert_eq!(fail(), Recorded::Counted);
+        assert!(shared.record_good(Phase::START, GOOD, NOW));
+        assert_eq!(fail(), Recorded::Counted);
+        assert!(matches!(fail(), Recorded::Changed(_)));
+    }
+}

@@ -116,3 +116,36 @@ const fn stamp(phase: Phase) -> u16 {
 const FAILED: u16 = 1;
 const SLOW: u16 = 2;
 const STAMP: u16 = !3;
+
+#[cfg(test)]
+mod tests {
+    use relent_core::window::Grade;
+
+    use super::*;
+    use crate::sync::atomic::AtomicU64;
+
+    const GOOD: Mark = Mark { grade: Grade::Success, slow: false };
+    const BAD: Mark = Mark { grade: Grade::Failure, slow: true };
+
+    #[test]
+    fn a_mark_whose_breaker_has_moved_on_replaces_none_of_what_came_after() {
+        let (window, later) = (CountWindow::new(1), Phase::START.opened().half_opened().closed());
+        let state = AtomicU64::new(later.word());
+        let [before, after] = [Phase::START, later].map(|phase| Epoch { state: &state, phase });
+        assert!(window.add(after, BAD));
+        // Its head was taken before the change, and the mark comes after it.
+        assert_eq!(window.replace(0, before, GOOD), None);
+        assert!(window.add(after, GOOD), "and what was there leaves in its turn");
+        assert_eq!(window.counts(later), Counts { calls: 1, failures: 0, slow: 0 });
+    }
+
+    #[test]
+    fn what_came_of_a_call_and_the_generation_it_belongs_to_share_no_bit_of_a_mark() {
+        let mut phase = Phase::START;
+        for generation in 0..100 {
+            assert_eq!(stamp(phase) & (FAILED | SLOW), 0, "{generation}");
+            assert_eq!(stamp(phase), generation << 2);
+            phase = phase.isolated();
+        }
+    }
+}

@@ -120,3 +120,35 @@ pub(crate) mod touched {
         TOUCHED.get() - before
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Tagged {
+        fn parts(&self) -> (u32, u32) {
+            let Read { tag, value } = self.read();
+            (tag, value)
+        }
+    }
+
+    #[test]
+    fn a_number_that_cannot_grow_stays_and_leaves_its_tag_alone() {
+        let cell = Tagged(AtomicU64::new((7 << 32) | u64::from(u32::MAX - 1)));
+        for _ in 0..3 {
+            assert!(cell.one_more(7, |_| unreachable!("it is of the tag")).is_ok());
+            assert_eq!(cell.parts(), (7, u32::MAX));
+        }
+    }
+
+    #[test]
+    fn a_cell_of_another_tag_counts_as_zero_and_is_taken_over_only_where_it_may_be() {
+        let cell = Tagged::new();
+        assert!(cell.one_more(3, |its| its == 0).is_ok());
+        assert_eq!(cell.parts(), (3, 1));
+        assert!(matches!(cell.step(4, |its| its == 3, |value| value + 5), Ok(0)));
+        assert_eq!(cell.parts(), (4, 5));
+        assert!(cell.step(9, |its| its != 4, |value| value).is_err() && cell.one_more(9, |_| false).is_err());
+        assert_eq!((cell.parts(), cell.value(4), cell.value(9)), ((4, 5), Some(5), None));
+    }
+}

@@ -114,3 +114,48 @@ const LAPS: u32 = (1 << LAP_BITS) - 1;
 /// but these refuse calls when it wakes.
 const LATE_LAPS: u32 = 15;
 const MOST_STRIPES: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use relent_core::window::Grade;
+
+    use super::*;
+    use crate::sync::atomic::AtomicU64;
+
+    const GOOD: Mark = Mark { grade: Grade::Success, slow: false };
+
+    #[test]
+    fn a_lap_up_to_fifteen_ahead_in_the_same_generation_is_a_later_one_and_no_other_is() {
+        let later = Phase::START.opened();
+        for (phase, its, mine, is_later) in [
+            (Phase::START, 5, 4, true),
+            (Phase::START, 19, 4, true),
+            (Phase::START, 20, 4, false),
+            (Phase::START, 4, 5, false),
+            (Phase::START, 1 << LAP_BITS, (1 << LAP_BITS) - 1, true),
+            (Phase::START, (1 << LAP_BITS) - 1, 1 << LAP_BITS, false),
+            (later, 5, 4, false),
+            (later, 4, 5, false),
+        ] {
+            let (its, mine) = (tag(phase, its), tag(Phase::START, mine));
+            assert_eq!(is_later_lap(its, mine), is_later, "{its:x} {mine:x}");
+        }
+        assert!(is_later_lap(tag(later, 5), tag(later, 4)));
+    }
+
+    #[test]
+    fn a_call_that_comes_a_window_late_clears_nothing_and_a_clock_that_is_behind_sees_what_is_ahead() {
+        let secs = Timestamp::from_secs;
+        let window = TimeWindow::new(Duration::from_secs(10));
+        let state = AtomicU64::new(Phase::START.word());
+        let epoch = Epoch { state: &state, phase: Phase::START };
+        let calls = |now| window.counts(Phase::START, secs(now)).calls;
+        assert!(window.add(epoch, GOOD, secs(5)));
+        assert_eq!((calls(4), calls(5), calls(14), calls(15)), (1, 1, 1, 0), "on the first lap");
+        assert!(window.add(epoch, GOOD, secs(25)));
+        assert!(!window.add(epoch, GOOD, secs(15)));
+        assert_eq!((calls(24), calls(25)), (1, 1));
+        assert!(window.add(epoch, GOOD, secs(24)), "a little late still counts");
+        assert_eq!((calls(24), calls(25), calls(34)), (2, 2, 1));
+    }
+}
