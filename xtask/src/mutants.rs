@@ -24,6 +24,8 @@ pub(crate) fn run(names: &[&str]) -> Result<(), String> {
     for part in parts {
         unknown += part.plant(&tool)?.report(part.name, &accepted);
     }
+    let builds = builds()?;
+    fs::remove_dir_all(&builds).map_err(|error| format!("{}: {error}", builds.display()))?;
     match unknown {
         0 => Ok(()),
         _ => {
@@ -37,64 +39,65 @@ pub(crate) fn run(names: &[&str]) -> Result<(), String> {
 struct Part {
     name: &'static str,
     package: &'static str,
-    /// Whether unit tests are about them. Those of the live controls are integration tests but for a few.
-    unit_tests: bool,
     /// Below the package's `src`, as cargo-mutants' globs.
     files: &'static [&'static str],
-    /// The integration tests that are about them. (All that there are would link for minutes.)
-    tests: &'static [&'static str],
+    /// The integration tests that run at once with the unit tests. Those of the core need none; the live controls have few
+    /// unit tests.
+    at_once: &'static [&'static str],
+    /// Those that run on what was missed. (Each that is linked costs time for every fault, and all would cost minutes.)
+    afterwards: &'static [&'static str],
+    /// Of the tests at once and of those afterwards.
+    paces: [Pace; 2],
 }
 
 const PARTS: [Part; 7] = [
     Part {
         name: "retry",
         package: "relent-core",
-        unit_tests: true,
         files: &["retry.rs", "policy/pace.rs"],
-        tests: &["cases", "defaults", "golden", "laws", "presets", "validate"],
+        at_once: &[],
+        afterwards: &["cases", "defaults", "golden", "laws", "presets", "validate"],
+        paces: CORE,
     },
     Part {
         name: "budget",
         package: "relent-core",
-        unit_tests: true,
         files: &["budget.rs", "budget/**/*.rs"],
-        tests: &["laws_budget", "laws_loan", "model_budget", "presets", "validate_controls"],
+        at_once: &[],
+        afterwards: &["laws_budget", "laws_loan", "model_budget", "presets", "validate_controls"],
+        paces: CORE,
     },
     Part {
         name: "breaker",
         package: "relent-core",
-        unit_tests: true,
         files: &["breaker.rs", "breaker/*.rs", "window.rs", "window/*.rs"],
-        tests: &["model_breaker", "presets_meet_an_outage", "validate_controls"],
+        at_once: &[],
+        afterwards: &["model_breaker", "presets_meet_an_outage", "validate_controls"],
+        paces: CORE,
     },
     Part {
         name: "settlement",
         package: "relent-core",
-        unit_tests: true,
         files: &["settlement.rs"],
-        tests: &[],
+        at_once: &[],
+        afterwards: &[],
+        paces: CORE,
     },
     Part {
         name: "live-budget",
         package: "relent",
-        unit_tests: false,
         files: &["control/budget.rs", "control/budget/*.rs"],
-        tests: &[
-            "budget_cases",
-            "budget_is_the_twin_of_the_core",
-            "budget_threads",
-            "the_straight_way_is_the_same_call",
-        ],
+        at_once: &["budget_cases", "budget_is_the_twin_of_the_core"],
+        afterwards: &["budget_threads", "the_straight_way_is_the_same_call"],
+        paces: LIVE,
     },
     Part {
         name: "live-breaker",
         package: "relent",
-        unit_tests: false,
         files: &["control/breaker.rs", "control/breaker/*.rs", "control/window.rs", "control/window/*.rs"],
-        tests: &[
-            "breaker_agrees_with_its_twin",
+        at_once: &["breaker_agrees_with_its_twin", "breaker_cases"],
+        afterwards: &[
             "breaker_beats_its_peers",
-            "breaker_cases",
             "events_tell_the_whole_call",
             "gates_cases",
             "layers_stand_in_one_order",
@@ -102,47 +105,44 @@ const PARTS: [Part; 7] = [
             "opentelemetry_measures_calls",
             "the_straight_way_is_the_same_call",
         ],
+        paces: LIVE,
     },
     Part {
         name: "live-limits",
         package: "relent",
-        unit_tests: false,
         files: &[
             "control/concurrency.rs",
             "control/concurrency/*.rs",
             "control/rate.rs",
             "control/rate/*.rs",
         ],
-        tests: &[
+        at_once: &["limit_concurrency", "limit_rate"],
+        afterwards: &[
             "blocking_calls",
             "gates_cases",
-            "limit_concurrency",
-            "limit_rate",
             "neighbours_of_controls",
+            "opentelemetry_measures_calls",
         ],
+        paces: LIVE,
     },
 ];
 
 impl Part {
-    /// Plants every fault twice, where there are unit tests: before these, which are quick, and what they miss before
-    /// the others.
+    /// Plants every fault twice: before the tests that are quick to build and catch most, and what they miss before the
+    /// others.
     fn plant(&self, tool: &Path) -> Result<Found, String> {
         let folder = target_folder()?.join("mutants").join(self.name);
         fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        let tests: Vec<String> = self.tests.iter().map(|test| format!("--cargo-arg=--test={test}")).collect();
-        if !self.unit_tests {
-            eprintln!("planting faults in {} (a copy is built first)", self.name);
-            self.mutate(tool, &folder, &LIVE_TESTS, &tests)?;
-            return Found::read(&folder);
-        }
-        eprintln!("planting faults in {} before its unit tests (a copy is built first)", self.name);
-        self.mutate(tool, &folder, &UNIT_TESTS, &["--cargo-arg=--lib".to_string()])?;
+        eprintln!("planting faults in {} (a copy is built first)", self.name);
+        let first = [vec![LIB.to_string()], built(self.at_once)].concat();
+        self.mutate(tool, &folder, &self.paces[0], &first)?;
         let found = Found::read(&folder)?;
-        if found.missed.is_empty() && found.timeouts == 0 || self.tests.is_empty() {
+        if found.missed.is_empty() && found.timeouts == 0 || self.afterwards.is_empty() {
             return Ok(found);
         }
-        eprintln!("planting what was missed in {} before its integration tests", self.name);
-        self.mutate(tool, &folder, &INTEGRATION_TESTS, &[vec!["--iterate".to_string()], tests].concat())?;
+        eprintln!("planting what was missed in {} before the tests of more than that", self.name);
+        let second = [vec!["--iterate".to_string()], built(self.afterwards)].concat();
+        self.mutate(tool, &folder, &self.paces[1], &second)?;
         let second = Found::read(&folder)?;
         Ok(Found {
             caught: found.caught + second.caught,
@@ -165,9 +165,12 @@ impl Part {
         mutants.arg("--all-features").args(args);
         // The workspace says so of the core, which its other members ask a lot.
         mutants.arg(format!("--cargo-arg=--config=profile.dev.package.relent-core.opt-level={optimised}"));
-        // The copy builds in itself, each time what a fault changes alone, and is gone afterwards.
-        mutants.env_remove("CARGO_TARGET_DIR").env("CARGO_INCREMENTAL", "1");
+        // Each copy has what does not change built by the one before it, and builds what a fault changes alone.
+        mutants.env("CARGO_TARGET_DIR", builds()?).env("CARGO_INCREMENTAL", "1");
         mutants.env("CARGO_PROFILE_DEV_OPT_LEVEL", optimised).env("CARGO_PROFILE_DEV_DEBUG", "none");
+        // Property tests draw the same cases in every run, and look for no smaller one that fails too.
+        mutants.env("PROPTEST_RNG_SEED", "1").env("PROPTEST_MAX_SHRINK_ITERS", "0");
+        mutants.env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1");
         let status = mutants.status().map_err(|error| format!("{}: {error}", tool.display()))?;
         match status.code() {
             // All caught; some missed; some ran out of time.
@@ -178,16 +181,28 @@ impl Part {
 }
 
 /// How the tests are built, and how long they may run: amply, so that what has run for longer runs for ever.
+#[derive(Debug)]
 struct Pace {
     optimised: &'static str,
     timeout_seconds: &'static str,
 }
 
-const UNIT_TESTS: Pace = Pace { optimised: "0", timeout_seconds: "30" };
-/// A little optimised, for these draw a lot of cases.
-const INTEGRATION_TESTS: Pace = Pace { optimised: "1", timeout_seconds: "240" };
+/// The integration tests are a little optimised, for they draw a lot of cases.
+const CORE: [Pace; 2] =
+    [Pace { optimised: "0", timeout_seconds: "30" }, Pace { optimised: "1", timeout_seconds: "240" }];
 /// Most of their time is the compiler's.
-const LIVE_TESTS: Pace = Pace { optimised: "0", timeout_seconds: "120" };
+const LIVE: [Pace; 2] =
+    [Pace { optimised: "0", timeout_seconds: "60" }, Pace { optimised: "0", timeout_seconds: "60" }];
+
+/// Where the copies are built, as long as the command runs: what is built of one is of no use to the next run.
+fn builds() -> Result<PathBuf, String> {
+    Ok(target_folder()?.join("mutants").join("builds"))
+}
+
+/// What has cargo build those integration tests.
+fn built(tests: &[&str]) -> Vec<String> {
+    tests.iter().map(|test| format!("--cargo-arg=--test={test}")).collect()
+}
 
 /// What became of the faults.
 struct Found {
@@ -292,6 +307,8 @@ fn installed() -> Result<PathBuf, String> {
     Ok(tool)
 }
 
+/// What has cargo build the unit tests.
+const LIB: &str = "--cargo-arg=--lib";
 const ACCEPTED: &str = "docs/mutants.md";
 const VERSION: &str = "27.1.0";
 
@@ -311,12 +328,12 @@ mod tests {
 
     #[test]
     fn every_part_names_files_and_tests_that_are_there() {
-        for Part { name, package, files, tests, .. } in &PARTS {
+        for Part { name, package, files, at_once, afterwards, .. } in &PARTS {
             let package = root().join("crates").join(package);
             for file in files.iter().map(|file| file.split_once('*').map_or(*file, |(folder, _)| folder)) {
                 assert!(package.join("src").join(file).exists(), "{name}: {file}");
             }
-            for test in *tests {
+            for test in at_once.iter().chain(*afterwards) {
                 assert!(package.join("tests").join(format!("{test}.rs")).is_file(), "{name}: {test}");
             }
         }
