@@ -7,7 +7,8 @@
 //! against what the bare client shows beside itself.
 //!
 //! `cargo xtask bench http`, on a machine that does nothing else. It prints, and fails where a bar is missed. For a
-//! profiler, one contestant alone: `BENCH hyper|relent-hyper|reqwest|relent-reqwest|own-retries|relent-retries REQUESTS`.
+//! profiler, one contestant alone: `BENCH CONTESTANT REQUESTS`, of `hyper`, `reqwest`, `hyper-by-hand`,
+//! `reqwest-by-hand`, `relent-hyper`, `relent-reqwest`, `own-retries` and `relent-retries`.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark times real work")]
 
@@ -79,8 +80,10 @@ impl<'s> Bench<'s> {
         let url = self.server.steady();
         match who {
             "hyper" => self.fetch(&BareHyper::new(&url), requests, 1),
+            "hyper-by-hand" => self.fetch(&HyperByHand::new(&url), requests, 1),
             "relent-hyper" => self.fetch(&RelentHyper::new(&url), requests, 1),
             "reqwest" => self.fetch(&BareReqwest::new(&url), requests, 1),
+            "reqwest-by-hand" => self.fetch(&ReqwestByHand::new(&url), requests, 1),
             "relent-reqwest" => self.fetch(&RelentReqwest::new(&url), requests, 1),
             "own-retries" => self.fetch(&BareReqwest::retrying(&self.server.flaky()), requests, 1),
             "relent-retries" => self.fetch(&RelentReqwest::without_delay(&self.server.flaky()), requests, 1),
