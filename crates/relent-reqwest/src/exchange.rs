@@ -8,7 +8,7 @@ use std::{
 };
 
 use pin_project_lite::pin_project;
-use relent::{Attempt, Operation, Work};
+use relent::{Attempt, Operation, Report, StopReason, Work};
 use relent_tower::{Drain, Wire};
 use reqwest::{Body, Client, Request, Response};
 use tower_service::Service;
@@ -16,6 +16,7 @@ use tower_service::Service;
 /// A request and the client that sends it, for as long as the call lasts.
 pub(crate) struct Exchange {
     client: Client,
+    attempts: u32,
     /// The request as every attempt sends it. `None`: it could not be built, or the only attempt that there can be
     /// has taken it.
     template: Option<Request>,
@@ -31,7 +32,7 @@ impl Exchange {
             Ok(request) => (Some(request), None),
             Err(error) => (None, Some(error)),
         };
-        Self { client, template, refused, wire, leftover: None }
+        Self { client, attempts: 0, template, refused, wire, leftover: None }
     }
 
     /// The request, if it could be built.
@@ -47,6 +48,7 @@ impl Operation for Exchange {
 
     fn begin(&mut self, attempt: Attempt, _: impl FnOnce() -> Work) -> Exchanging {
         self.leftover = None;
+        self.attempts = attempt.number;
         let Some(mut request) = self.template.take() else {
             return Exchanging::Refused { error: self.refused.take() };
         };
@@ -70,6 +72,12 @@ impl Operation for Exchange {
             self.leftover = None;
         }
         Poll::Ready(())
+    }
+
+    fn finish(&mut self, response: &mut Response, stop: StopReason, report: impl FnOnce() -> Report) {
+        if self.wire.reports(self.attempts, stop) {
+            response.extensions_mut().insert(report());
+        }
     }
 }
 

@@ -4,13 +4,11 @@ use std::{
     fmt,
     future::Future,
     pin::Pin,
-    sync::Arc,
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
 };
 
 use pin_project_lite::pin_project;
-use relent::{Calls, Clock, Pipeline, Report, RunWithReport, TokioClock};
-use relent_tower::Wire;
+use relent::{Calls, Clock, Pipeline, Report, Run, TokioClock};
 use reqwest::Response;
 
 use crate::{Error, classifier::ReqwestClassifier, exchange::Exchange, pipeline::RequestRoute};
@@ -24,8 +22,7 @@ pin_project! {
     #[must_use = "a request is sent only while this is polled"]
     pub struct Sending<C: Clock = TokioClock> {
         #[pin]
-        run: RunWithReport<Pipeline<C, ReqwestClassifier>, RequestRoute, Exchange>,
-        wire: Arc<Wire>,
+        run: Run<Pipeline<C, ReqwestClassifier>, RequestRoute, Exchange>,
     }
 }
 
@@ -33,9 +30,8 @@ impl<C: Clock> Sending<C> {
     pub(crate) fn new(
         calls: Calls<Pipeline<C, ReqwestClassifier>, RequestRoute>,
         exchange: Exchange,
-        wire: Arc<Wire>,
     ) -> Self {
-        Self { run: calls.run_operation_with_report(exchange), wire }
+        Self { run: calls.run_operation(exchange) }
     }
 }
 
@@ -43,14 +39,7 @@ impl<C: Clock> Future for Sending<C> {
     type Output = Result<Response, Error>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.project();
-        let (result, report) = ready!(this.run.poll(cx));
-        Poll::Ready(result.map(|mut response| {
-            if this.wire.reports(&report) {
-                response.extensions_mut().insert(report);
-            }
-            response
-        }))
+        self.project().run.poll(cx)
     }
 }
 

@@ -8,7 +8,9 @@ use std::{
 };
 
 use http::Extensions;
-use relent::{Attempt, Calls, Classifier, Clock, Operation, Outcome, Rulebook, Verdict, Work};
+use relent::{
+    Attempt, Calls, Classifier, Clock, Operation, Outcome, Report, Rulebook, StopReason, Verdict, Work,
+};
 use relent_tower::{CallTerms, Drain, Wire, http::failure::failure};
 use reqwest::{Body, Request, Response};
 use reqwest_middleware::{Error, Middleware, Next, Result};
@@ -61,17 +63,14 @@ impl<C: Clock> Middleware for HttpPipeline<C> {
             extensions: extensions.clone(),
             left: Arc::clone(&left),
             wire: Arc::clone(self.wire()),
+            attempts: 0,
             leftover: None,
         };
-        let (result, report) = calls.routed_by(route).run_operation_with_report(exchange).await;
+        let result = calls.routed_by(route).run_operation(exchange).await;
         if let Some(last) = left.lock().unwrap_or_else(PoisonError::into_inner).take() {
             *extensions = last;
         }
-        let mut response = result.map_err(Error::middleware)?;
-        if self.wire().reports(&report) {
-            response.extensions_mut().insert(report);
-        }
-        Ok(response)
+        result.map_err(Error::middleware)
     }
 }
 
@@ -85,6 +84,7 @@ struct Exchange<'n> {
     /// What the last attempt that ended has left in them.
     left: Arc<Mutex<Option<Extensions>>>,
     wire: Arc<Wire>,
+    attempts: u32,
     leftover: Option<Drain<Body>>,
 }
 
@@ -95,6 +95,7 @@ impl<'n> Operation for Exchange<'n> {
 
     fn begin(&mut self, attempt: Attempt, _: impl FnOnce() -> Work) -> Self::Future {
         self.leftover = None;
+        self.attempts = attempt.number;
         let Some(mut request) = self.template.take() else {
             unreachable!("no attempt follows one that could not be repeated")
         };
@@ -123,6 +124,12 @@ impl<'n> Operation for Exchange<'n> {
             self.leftover = None;
         }
         Poll::Ready(())
+    }
+
+    fn finish(&mut self, response: &mut Response, stop: StopReason, report: impl FnOnce() -> Report) {
+        if self.wire.reports(self.attempts, stop) {
+            response.extensions_mut().insert(report());
+        }
     }
 }
 

@@ -95,7 +95,7 @@ impl<C: Clock> HttpPipeline<C> {
             Some(request) => self.terms(calls, request, said),
             None => (calls, RequestRoute::default()),
         };
-        Sending::new(calls.routed_by(route), exchange, Arc::clone(&self.wire))
+        Sending::new(calls.routed_by(route), exchange)
     }
 
     pub(crate) fn terms(

@@ -11,7 +11,7 @@ use std::{
 use http::{Request, Response, request};
 use http_body::Body;
 use pin_project_lite::pin_project;
-use relent::{Attempt, Operation, Work};
+use relent::{Attempt, Operation, Report, StopReason, Work};
 use tower_service::Service;
 
 use crate::{BoxError, Drain, Replay, Wire, fault::Fault};
@@ -21,6 +21,7 @@ pub(crate) struct Exchange<S, B, ResB> {
     /// The one that was polled before the call: the first attempt calls it, later ones call clones of it.
     service: S,
     first: First,
+    attempts: u32,
     /// The request as every attempt sends it. `None`: the only attempt that there can be has taken it.
     template: Option<Template<B>>,
     wire: Arc<Wire>,
@@ -45,7 +46,7 @@ impl<S, B, ResB> Exchange<S, B, ResB> {
         let (head, body) = request.into_parts();
         let template = Some(Template { head, body });
         let first = failed.map_or(First::Ready, First::Failed);
-        Self { service, first, template, wire, leftover: None }
+        Self { service, first, attempts: 0, template, wire, leftover: None }
     }
 }
 
@@ -77,6 +78,7 @@ where
 
     fn begin(&mut self, attempt: Attempt, _: impl FnOnce() -> Work) -> Self::Future {
         self.leftover = None;
+        self.attempts = attempt.number;
         let Some(mut template) = self.template.take() else {
             unreachable!("no attempt follows one that could not be repeated")
         };
@@ -104,6 +106,12 @@ where
             self.leftover = None;
         }
         Poll::Ready(())
+    }
+
+    fn finish(&mut self, response: &mut Response<ResB>, stop: StopReason, report: impl FnOnce() -> Report) {
+        if self.wire.reports(self.attempts, stop) {
+            response.extensions_mut().insert(report());
+        }
     }
 }
 

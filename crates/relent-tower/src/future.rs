@@ -4,19 +4,18 @@ use std::{
     fmt,
     future::Future,
     pin::Pin,
-    sync::Arc,
     task::{Context, Poll, ready},
 };
 
 use http::{Request, Response};
 use http_body::Body;
 use pin_project_lite::pin_project;
-use relent::{Calls, Clock, Pipeline, Report, RunWithReport, TokioClock};
+use relent::{Calls, Clock, Pipeline, Report, Run, TokioClock};
 use tower_service::Service;
 
-use crate::{BoxError, Error, HttpClassifier, Replay, Wire, exchange::Exchange, service::RequestRoute};
+use crate::{BoxError, Error, HttpClassifier, Replay, exchange::Exchange, service::RequestRoute};
 
-type Run<S, B, ResB, C> = RunWithReport<Pipeline<C, HttpClassifier>, RequestRoute, Exchange<S, B, ResB>>;
+type RunOf<S, B, ResB, C> = Run<Pipeline<C, HttpClassifier>, RequestRoute, Exchange<S, B, ResB>>;
 
 pin_project! {
     /// The future of [`PipelineService`](crate::PipelineService): the last response, with a report where there is
@@ -37,8 +36,7 @@ pin_project! {
     {
         // `None` once it has ended: whoever still reads a body of this call need not wait for another attempt.
         #[pin]
-        run: Option<Run<S, B, ResB, C>>,
-        wire: Arc<Wire>,
+        run: Option<RunOf<S, B, ResB, C>>,
     }
 }
 
@@ -53,9 +51,8 @@ where
     pub(crate) fn new(
         calls: Calls<Pipeline<C, HttpClassifier>, RequestRoute>,
         exchange: Exchange<S, B, ResB>,
-        wire: Arc<Wire>,
     ) -> Self {
-        Self { run: Some(calls.run_operation_with_report(exchange)), wire }
+        Self { run: Some(calls.run_operation(exchange)) }
     }
 }
 
@@ -74,14 +71,9 @@ where
         let Some(run) = this.run.as_mut().as_pin_mut() else {
             panic!("polled after it has given its output")
         };
-        let (result, report) = ready!(run.poll(cx));
+        let result = ready!(run.poll(cx));
         this.run.set(None);
-        Poll::Ready(result.map(|mut response| {
-            if this.wire.reports(&report) {
-                response.extensions_mut().insert(report);
-            }
-            response
-        }))
+        Poll::Ready(result)
     }
 }
 

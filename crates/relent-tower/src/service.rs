@@ -77,7 +77,7 @@ where
         let calls = Calls::through(self.pipeline.clone());
         let calls = self.wire.terms(calls, policy, route.route(), &route.method, request.headers_mut(), said);
         let exchange = Exchange::new(service, self.failed.take(), request, Arc::clone(&self.wire));
-        PipelineFuture::new(calls.routed_by(route), exchange, Arc::clone(&self.wire))
+        PipelineFuture::new(calls.routed_by(route), exchange)
     }
 }
 

@@ -5,7 +5,9 @@ use std::{
     task::{Context, Poll},
 };
 
-use crate::{call::Attempt, overrun::Work};
+use relent_core::StopReason;
+
+use crate::{call::Attempt, overrun::Work, report::Report};
 
 /// What a call does at each attempt. Every `FnMut(Attempt) -> Future` is one; implement it for a type of your own
 /// where the future of the whole call must have a name, as in a tower `Service`.
@@ -74,6 +76,14 @@ pub trait Operation {
     fn poll_discarded(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let _ = cx;
         Poll::Ready(())
+    }
+
+    /// Takes a look at the value that the call ends with, whatever that means, before its caller gets it: to put a word
+    /// about the call into it. What became of the call is written down only where `report` is called, so a call that
+    /// succeeds and has nothing to tell need not pay for it. Unless implemented, nothing is done.
+    #[inline]
+    fn finish(&mut self, value: &mut Self::Value, stop: StopReason, report: impl FnOnce() -> Report) {
+        let _ = (value, stop, report);
     }
 }
 

@@ -91,6 +91,21 @@ impl Report {
         }
     }
 
+    /// Of a call whose first attempt succeeded.
+    pub(crate) fn of_first_success(dependency: Option<&Arc<str>>, took: Duration) -> Self {
+        Self {
+            dependency: dependency.cloned(),
+            stop: StopReason::Succeeded,
+            stage: Stage::Attempt,
+            attempts: 1,
+            waits: 0,
+            waited: Duration::ZERO,
+            took,
+            last_verdict: Some(Verdict::Success),
+            advice: Advice::of(None),
+        }
+    }
+
     /// The kind of the last failure, if the call ended on one.
     pub fn cause(&self) -> Option<Cause> {
         match self.last_verdict {

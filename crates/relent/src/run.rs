@@ -200,7 +200,8 @@ where
     {
         return Poll::Ready(Err(Error::Stopped { report }));
     }
-    let (ending, reason) = ready!(drive.as_mut().go_on(turn, cx));
+    let (mut ending, reason) = ready!(drive.as_mut().go_on(turn, cx));
+    drive.as_mut().finish(&mut ending, reason);
     Poll::Ready(ending.into_result(|| drive.report(reason)))
 }
 
@@ -235,7 +236,8 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut drive = self.project().drive;
         let turn = drive.as_mut().turn();
-        let (ending, reason) = ready!(drive.as_mut().go_on(turn, cx));
+        let (mut ending, reason) = ready!(drive.as_mut().go_on(turn, cx));
+        drive.as_mut().finish(&mut ending, reason);
         let report = drive.report(reason);
         Poll::Ready((ending.into_result(|| report.clone()), report))
     }

@@ -106,6 +106,11 @@ impl<'p> Straight<'p> {
         }
     }
 
+    /// What became of the call, which has [succeeded](Straight::succeed).
+    pub(crate) fn report(self, now: Timestamp) -> Report {
+        Report::of_first_success(self.parts.dependency(), now.since(self.attempt.began))
+    }
+
     /// The call from here on, in its attempt.
     #[inline(always)]
     pub(crate) fn turn_aside(self, holding: Holding<'_>, course: &mut Option<Course>, said: &Said) {

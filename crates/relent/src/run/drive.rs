@@ -176,15 +176,28 @@ where
         this.attempt.set(None);
         let ended = pipeline.clock().now();
         match (pipeline.verdict((&result).into(), this.route.route()), result) {
-            (Verdict::Success, Ok(value)) => {
+            (Verdict::Success, Ok(mut value)) => {
                 straight.succeed(&mut holding, ended);
                 holding.end();
+                this.operation.finish(&mut value, StopReason::Succeeded, || straight.report(ended));
                 Ok(value)
             }
             (verdict, result) => {
                 straight.turn_aside(holding, this.course, this.said);
                 Err(Turn::Ready(verdict, result, ended))
             }
+        }
+    }
+
+    /// Lets the operation see the value that the call ends with, if it ends with one.
+    pub(super) fn finish(
+        self: Pin<&mut Self>,
+        ending: &mut Ending<Op::Value, Op::Error>,
+        reason: StopReason,
+    ) {
+        let this = self.project();
+        if let (Ending::Value(value), Some(course)) = (ending, this.course) {
+            this.operation.finish(value, reason, || course.report(this.via.pipeline().parts(), reason));
         }
     }
 
