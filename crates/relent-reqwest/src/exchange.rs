@@ -13,31 +13,25 @@ use relent_tower::{Drain, Wire};
 use reqwest::{Body, Client, Request, Response};
 use tower_service::Service;
 
+use crate::template::Template;
+
 /// A request and the client that sends it, for as long as the call lasts.
 pub(crate) struct Exchange {
     client: Client,
     attempts: u32,
-    /// The request as every attempt sends it. `None`: it could not be built, or the only attempt that there can be
-    /// has taken it.
-    template: Option<Request>,
-    /// Why it could not be built.
-    refused: Option<reqwest::Error>,
+    template: Template,
     wire: Arc<Wire>,
     leftover: Option<Drain<Body>>,
 }
 
 impl Exchange {
     pub(crate) fn new(client: Client, request: reqwest::Result<Request>, wire: Arc<Wire>) -> Self {
-        let (template, refused) = match request {
-            Ok(request) => (Some(request), None),
-            Err(error) => (None, Some(error)),
-        };
-        Self { client, attempts: 0, template, refused, wire, leftover: None }
+        Self { client, attempts: 0, template: Template::new(request), wire, leftover: None }
     }
 
     /// The request, if it could be built.
     pub(crate) fn request_mut(&mut self) -> Option<&mut Request> {
-        self.template.as_mut()
+        self.template.whole_mut()
     }
 }
 
@@ -49,17 +43,17 @@ impl Operation for Exchange {
     fn begin(&mut self, attempt: Attempt, _: impl FnOnce() -> Work) -> Exchanging {
         self.leftover = None;
         self.attempts = attempt.number;
-        let Some(mut request) = self.template.take() else {
-            return Exchanging::Refused { error: self.refused.take() };
-        };
-        // The copy is what is kept: in the original there is room for the headers that the client adds.
-        self.template = request.try_clone();
-        self.wire.stamp(request.headers_mut(), attempt);
-        Exchanging::Sent { pending: self.client.call(request) }
+        match self.template.next() {
+            Ok(mut request) => {
+                self.wire.stamp(request.headers_mut(), attempt);
+                Exchanging::Sent { pending: self.client.call(request) }
+            }
+            Err(error) => Exchanging::Refused { error: Some(error) },
+        }
     }
 
     fn can_repeat(&self) -> bool {
-        self.template.is_some()
+        self.template.has_next()
     }
 
     fn discard(&mut self, response: Response) {

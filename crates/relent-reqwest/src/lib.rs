@@ -77,6 +77,7 @@ mod future;
 mod middleware;
 mod pipeline;
 mod send;
+mod template;
 
 pub use builder::{WithoutOwnRetries, client_builder};
 pub use classifier::ReqwestClassifier;

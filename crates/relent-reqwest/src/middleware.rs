@@ -18,6 +18,7 @@ use reqwest_middleware::{Error, Middleware, Next, Result};
 use crate::{
     HttpPipeline,
     classifier::{ReqwestClassifier, class},
+    template::Template,
 };
 
 /// Under a stack of middlewares. What stands after it in the stack is called once for each attempt, what stands
@@ -59,7 +60,7 @@ impl<C: Clock> Middleware for HttpPipeline<C> {
         let left = Arc::default();
         let exchange = Exchange {
             next,
-            template: Some(request),
+            template: Template::new(Ok(request)),
             extensions: extensions.clone(),
             left: Arc::clone(&left),
             wire: Arc::clone(self.wire()),
@@ -77,8 +78,7 @@ impl<C: Clock> Middleware for HttpPipeline<C> {
 /// A request and the rest of the stack, for as long as the call lasts.
 struct Exchange<'n> {
     next: Next<'n>,
-    /// `None`: the only attempt that there can be has taken it.
-    template: Option<Request>,
+    template: Template,
     /// As the call found them: what one attempt leaves in them is not the next one's.
     extensions: Extensions,
     /// What the last attempt that ended has left in them.
@@ -96,22 +96,21 @@ impl<'n> Operation for Exchange<'n> {
     fn begin(&mut self, attempt: Attempt, _: impl FnOnce() -> Work) -> Self::Future {
         self.leftover = None;
         self.attempts = attempt.number;
-        let Some(mut request) = self.template.take() else {
-            unreachable!("no attempt follows one that could not be repeated")
-        };
-        self.template = request.try_clone();
-        self.wire.stamp(request.headers_mut(), attempt);
+        let request = self.template.next().map(|mut request| {
+            self.wire.stamp(request.headers_mut(), attempt);
+            request
+        });
         let (next, left) = (self.next.clone(), Arc::clone(&self.left));
         let mut extensions = self.extensions.clone();
         Box::pin(async move {
-            let result = next.run(request, &mut extensions).await;
+            let result = next.run(request?, &mut extensions).await;
             *left.lock().unwrap_or_else(PoisonError::into_inner) = Some(extensions);
             result
         })
     }
 
     fn can_repeat(&self) -> bool {
-        self.template.is_some()
+        self.template.has_next()
     }
 
     fn discard(&mut self, response: Response) {

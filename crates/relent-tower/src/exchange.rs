@@ -8,13 +8,13 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-use http::{Request, Response, request};
+use http::{Request, Response};
 use http_body::Body;
 use pin_project_lite::pin_project;
 use relent::{Attempt, Operation, Report, StopReason, Work};
 use tower_service::Service;
 
-use crate::{BoxError, Drain, Replay, Wire, fault::Fault};
+use crate::{BoxError, Drain, Replay, Wire, fault::Fault, template::Template};
 
 /// A request and the service that sends it, for as long as the call lasts.
 pub(crate) struct Exchange<S, B, ResB> {
@@ -22,8 +22,7 @@ pub(crate) struct Exchange<S, B, ResB> {
     service: S,
     first: First,
     attempts: u32,
-    /// The request as every attempt sends it. `None`: the only attempt that there can be has taken it.
-    template: Option<Template<B>>,
+    template: Template<B>,
     wire: Arc<Wire>,
     leftover: Option<Drain<ResB>>,
 }
@@ -36,32 +35,10 @@ enum First {
     Over,
 }
 
-struct Template<B> {
-    head: request::Parts,
-    body: B,
-}
-
 impl<S, B, ResB> Exchange<S, B, ResB> {
     pub(crate) fn new(service: S, failed: Option<Fault>, request: Request<B>, wire: Arc<Wire>) -> Self {
-        let (head, body) = request.into_parts();
-        let template = Some(Template { head, body });
         let first = failed.map_or(First::Ready, First::Failed);
-        Self { service, first, attempts: 0, template, wire, leftover: None }
-    }
-}
-
-impl<B: Replay> Template<B> {
-    /// What the next attempt will send, if there can be one. This one sends what is left here.
-    ///
-    /// Of the head the copy is kept: in the original there is room for the headers that a client adds. Of the body
-    /// the original is: whatever is replayed from it comes after what was replayed before.
-    fn keep(&mut self) -> Option<Self> {
-        let again = self.body.replay()?;
-        Some(Self { body: mem::replace(&mut self.body, again), head: self.head.clone() })
-    }
-
-    fn into_request(self) -> Request<B> {
-        Request::from_parts(self.head, self.body)
+        Self { service, first, attempts: 0, template: Template::Whole(request), wire, leftover: None }
     }
 }
 
@@ -79,21 +56,20 @@ where
     fn begin(&mut self, attempt: Attempt, _: impl FnOnce() -> Work) -> Self::Future {
         self.leftover = None;
         self.attempts = attempt.number;
-        let Some(mut template) = self.template.take() else {
-            unreachable!("no attempt follows one that could not be repeated")
-        };
-        self.template = template.keep();
-        self.wire.stamp(&mut template.head.headers, attempt);
-        let request = template.into_request();
+        let mut request = self.template.next();
+        self.wire.stamp(request.headers_mut(), attempt);
         match mem::replace(&mut self.first, First::Over) {
             First::Ready => Exchanging::Sent { future: self.service.call(request) },
             First::Failed(fault) => Exchanging::Failed { fault: Some(fault) },
-            First::Over => Exchanging::Waiting { service: self.service.clone(), request: Some(request) },
+            First::Over => {
+                let service = self.service.clone();
+                Exchanging::Waiting { sender: Box::new(Sender { service, request: Some(request) }) }
+            }
         }
     }
 
     fn can_repeat(&self) -> bool {
-        self.template.as_ref().is_some_and(|template| template.body.promise_replay())
+        self.template.promises_next()
     }
 
     fn discard(&mut self, response: Response<ResB>) {
@@ -119,10 +95,17 @@ pin_project! {
     /// One attempt: the service gets ready, and the very same one is called.
     #[project = ExchangingStep]
     pub(crate) enum Exchanging<S: Service<Request<B>>, B> {
-        Waiting { service: S, request: Option<Request<B>> },
+        Waiting { sender: Box<Sender<S, B>> },
         Sent { #[pin] future: S::Future },
         Failed { fault: Option<Fault> },
     }
+}
+
+/// A service that is not ready yet, and what it is to send: in a box, since only another attempt has one and every call
+/// would carry its room along.
+pub(crate) struct Sender<S, B> {
+    service: S,
+    request: Option<Request<B>>,
 }
 
 impl<S, B, ResB> Future for Exchanging<S, B>
@@ -140,7 +123,8 @@ where
                     Some(fault) => return Poll::Ready(Err(fault)),
                     None => unreachable!("an attempt fails once"),
                 },
-                ExchangingStep::Waiting { service, request } => {
+                ExchangingStep::Waiting { sender } => {
+                    let Sender { service, request } = &mut **sender;
                     if let Err(error) = ready!(service.poll_ready(cx)) {
                         return Poll::Ready(Err(Fault::of(error)));
                     }
