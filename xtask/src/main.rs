@@ -91,8 +91,8 @@ cargo xtask COMMAND
   tidy             the import table, and house rules that a compiler does not know
   tables           write the golden timelines anew
   bench NAME       `accept`: durable 201s a second; `ledger`: the store alone; `deliver`: deliveries a second;
-                   `breaker`, `budget`, `limits`: what each costs a call, beside its peers;
-                   `pipeline`: what all of them cost it, beside a pipeline by hand; `calls`: whole calls, refusals, each
+                   `budget`, `limits`: what each kind costs a call, beside its peers;
+                   `calls`: whole calls, refusals, each
                    policy alone and two threads, beside every peer, with instructions where valgrind is installed and
                    what comes of each bar (`calls --strict` fails where one is not met);
                    `http`: what a request costs beside the bare clients of hyper-util and reqwest;

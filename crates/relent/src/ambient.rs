@@ -37,8 +37,8 @@ use crate::{clock::Clock, switch::Retries};
 /// let clock = ManualClock::new();
 /// let stock = Pipeline::on(clock.clone(), Policy::live())?;
 /// let work = async {
-///     // Five seconds by its own policy, but nobody waits for so long.
-///     stock.safe().run(|_| async { Err::<(), _>(io::Error::from(io::ErrorKind::ConnectionRefused)) }).await
+///     // Five seconds by its own policy, but nobody waits for so long. (The seed makes its waits the same every time.)
+///     stock.safe().with_seed(7).run(|_| async { Err::<(), _>(io::Error::from(io::ErrorKind::ConnectionRefused)) }).await
 /// };
 /// let ambient = Ambient::on(clock.clone()).until(clock.now().after(Duration::from_millis(250)));
 /// let error = clock.block_on(ambient.scope(work)).unwrap_err();

@@ -13,7 +13,11 @@ use std::{future::poll_fn, pin::pin, time::Duration};
 use relent_core::{Decision, History, Outcome, StopReason, Timestamp, Verdict};
 
 pub use self::within::InAttempt;
-pub(crate) use self::{course::Course, pass::Begun, straight::Straight};
+pub(crate) use self::{
+    course::Course,
+    pass::Begun,
+    straight::{InTheWay, Parked, Straight},
+};
 use crate::{
     calls::{Calls, Routed},
     classify::Classifier,

@@ -37,6 +37,7 @@ pub(crate) struct Advice {
 }
 
 impl Advice {
+    #[inline]
     pub(crate) fn of(refusal: Option<Refusal>) -> Self {
         let until = refusal.and_then(|refusal| refusal.until).unwrap_or(Timestamp::MAX);
         let advised = refusal.map_or(Duration::ZERO, |refusal| refusal.advised);
@@ -77,6 +78,7 @@ impl Stage {
 
 impl Report {
     /// Of a call that was refused at the last gate before it had sent anything.
+    #[inline(always)]
     pub(crate) fn of_refused(dependency: Option<&Arc<str>>, refusal: Refusal) -> Self {
         Self {
             dependency: dependency.cloned(),

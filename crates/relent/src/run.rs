@@ -175,7 +175,7 @@ where
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut drive = self.project().drive;
-        match drive.as_mut().go_straight(cx) {
+        match ready!(drive.as_mut().go_straight(cx)) {
             Ok(value) => Poll::Ready(Ok(value)),
             Err(turn) => finish(drive, turn, cx),
         }
@@ -195,7 +195,7 @@ where
     Op: Operation,
     P::Classifier: Classifier<Op::Value, Op::Error>,
 {
-    if let Turn::Begin(began) = turn
+    if let Turn::Shut(began) = turn
         && let Some(report) = drive.as_mut().refuse_straight(began)
     {
         return Poll::Ready(Err(Error::Stopped { report }));

@@ -4,18 +4,18 @@
 mod support;
 
 use std::{
+    cell::RefCell,
     future::{Future, pending},
     io,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::pin,
     sync::Arc,
     task::{Context, Poll, Waker},
-    time::Duration,
 };
 
 use relent::{
-    Attempt, BreakerPolicy, BudgetPolicy, Cause, Event, Idempotency, ManualClock, Observe, Pipeline, Policy,
-    Scene, SlowCalls, breaker::Mode, budget::SharePolicy, window::Counts,
+    Attempt, BreakerPolicy, BudgetPolicy, Cause, Clock, Event, Idempotency, ManualClock, Observe, Pipeline,
+    Policy, Scene, SlowCalls, StopReason, breaker::Mode, budget::SharePolicy, window::Counts,
 };
 use support::{SECOND, standard};
 
@@ -33,37 +33,42 @@ enum Act {
     SucceedLater,
     SucceedSlowly,
     Refuse,
+    RefuseLater,
     Fail,
+    FailLater,
     Hang,
     Panic,
+    PanicLater,
 }
 
-const ALL: [Act; 7] =
-    [Act::Succeed, Act::SucceedLater, Act::SucceedSlowly, Act::Refuse, Act::Fail, Act::Hang, Act::Panic];
+const ALL: [Act; 10] = [
+    Act::Succeed,
+    Act::SucceedLater,
+    Act::SucceedSlowly,
+    Act::Refuse,
+    Act::RefuseLater,
+    Act::Fail,
+    Act::FailLater,
+    Act::Hang,
+    Act::Panic,
+    Act::PanicLater,
+];
 
 async fn play(clock: ManualClock, act: Act) -> io::Result<u32> {
     match act {
-        Act::Succeed => Ok(7),
-        Act::SucceedLater => clock.sleep_for(SECOND / 10).await,
-        Act::SucceedSlowly => {
-            clock.advance(2 * SECOND);
-            Ok(7)
+        Act::SucceedLater | Act::RefuseLater | Act::FailLater | Act::PanicLater => {
+            clock.sleep(SECOND / 20).await;
+            clock.sleep(SECOND / 20).await;
         }
-        Act::Refuse => Err(io::ErrorKind::PermissionDenied.into()),
-        Act::Fail => Err(io::ErrorKind::ConnectionRefused.into()),
+        Act::SucceedSlowly => clock.advance(2 * SECOND),
         Act::Hang => pending().await,
-        Act::Panic => panic!("as planned"),
+        Act::Succeed | Act::Refuse | Act::Fail | Act::Panic => {}
     }
-}
-
-trait SleepFor {
-    async fn sleep_for(&self, length: Duration) -> io::Result<u32>;
-}
-
-impl SleepFor for ManualClock {
-    async fn sleep_for(&self, length: Duration) -> io::Result<u32> {
-        relent::Clock::sleep(self, length).await;
-        Ok(7)
+    match act {
+        Act::Succeed | Act::SucceedLater | Act::SucceedSlowly | Act::Hang => Ok(7),
+        Act::Refuse | Act::RefuseLater => Err(io::ErrorKind::PermissionDenied.into()),
+        Act::Fail | Act::FailLater => Err(io::ErrorKind::ConnectionRefused.into()),
+        Act::Panic | Act::PanicLater => panic!("as planned"),
     }
 }
 
@@ -110,7 +115,7 @@ fn played(acts: &[Act], listened: bool, with_work: bool) -> Vec<Left> {
         .zip(acts)
         .map(|(seed, act)| {
             let came_to = format!("{:?}", call(seed, *act).map_err(|_| "it panicked"));
-            let now = relent::Clock::now(&clock);
+            let now = clock.now();
             Left {
                 came_to,
                 at: now,
@@ -155,6 +160,34 @@ fn a_call_that_is_dropped_in_its_first_attempt_gives_its_place_back() {
     assert_eq!(pipeline.call_limit().unwrap().in_flight(), 1);
     drop(call);
     assert_eq!(pipeline.call_limit().unwrap().in_flight(), 0);
+}
+
+#[test]
+fn a_call_whose_first_attempt_waits_is_part_of_the_attempt_in_which_it_is_polled_again() {
+    let clock = ManualClock::new();
+    let [outer, inner] =
+        ["orders", "stock"].map(|name| Pipeline::on(clock.clone(), policy()).unwrap().named(name));
+    let seen = RefCell::new(Vec::new());
+    // It begins alone, and goes on within an attempt of another pipeline; what begins within it then is nested in both.
+    let mut call = pin!(inner.run(|_| async {
+        clock.sleep(SECOND / 10).await;
+        for around in [&inner, &outer] {
+            let nested =
+                around.run(|_| async { Err::<(), _>(io::Error::from(io::ErrorKind::ConnectionRefused)) });
+            let stop = nested.await.unwrap_err().stop();
+            seen.borrow_mut().push(stop);
+        }
+        io::Result::Ok(7)
+    }));
+    assert!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    clock.advance(SECOND / 10);
+    let mut call = Some(call);
+    let came_to = clock.block_on(outer.run(|_| {
+        let call = call.take();
+        async move { call.expect("the first attempt succeeds").await.map_err(io::Error::other) }
+    }));
+    assert_eq!(came_to.unwrap(), 7);
+    assert_eq!(*seen.borrow(), [StopReason::Nested; 2]);
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! The straight way through, which most calls take: nothing holds the call up, nobody listens, and its first attempt
-//! succeeds at once.
+//! succeeds.
 //!
-//! Such a call needs no history and no report, so it is made with as little as it must give back. Where anything
-//! else comes of it, a [`Course`] takes over at the point that was reached, as if it had come all the way.
+//! Such a call needs no history and no report, so it is made with as little as it must give back. So is one whose first
+//! attempt succeeds later. Where anything else comes of it, a [`Course`] takes over at the point that was reached, as if
+//! it had come all the way.
 
 use std::{mem::ManuallyDrop, sync::Arc};
 
-use relent_core::{Timestamp, breaker::Phase};
+use relent_core::{Refusal, Timestamp, breaker::Phase};
 
 use super::{Attempt, Course};
 use crate::{
@@ -39,34 +40,53 @@ pub(crate) struct Holding<'p> {
     overseen: Option<Box<Overseen>>,
 }
 
+/// Why a call cannot go straight to its attempt.
+#[derive(Clone, Copy)]
+pub(crate) enum InTheWay {
+    /// The breaker is not closed, and nothing else was in the way before it.
+    Breaker,
+    Anything,
+}
+
+/// Both between two polls, apart from the pipeline that they are of.
+pub(crate) struct Parked {
+    attempt: Attempt,
+    phase: Option<Phase>,
+    has_place: bool,
+    overseen: Option<Box<Overseen>>,
+}
+
 impl<'p> Straight<'p> {
-    /// A call that begins at `now` and goes straight to its attempt. `None`: it cannot, and nothing was done yet; all
-    /// that may stand in its way is looked at before the first thing is taken.
+    /// A call that begins at `now` and goes straight to its attempt, unless something is in its way: all that may be is
+    /// looked at before the first thing is taken.
     #[inline(always)]
-    pub(crate) fn begin(parts: &'p Parts, said: &Said, now: Timestamp) -> Option<(Self, Holding<'p>)> {
-        let most = plainly(parts, said)?;
+    pub(crate) fn begin(
+        parts: &'p Parts,
+        said: &Said,
+        now: Timestamp,
+    ) -> Result<(Self, Holding<'p>), InTheWay> {
+        let most = plainly(parts, said).ok_or(InTheWay::Anything)?;
         let give_up_at = Timestamp::from_nanos(now.as_nanos().saturating_add(most));
         let controls = parts.controls();
         let breaker = match &controls.breaker {
-            Some(breaker) => Some((breaker, breaker.closed()?)),
+            Some(breaker) => Some((breaker, breaker.closed().ok_or(InTheWay::Breaker)?)),
             None => None,
         };
         let limit = controls.admission.concurrency.as_ref();
         if let Some(limit) = limit {
-            limit.enter().ok()?;
+            limit.enter().map_err(|_full| InTheWay::Anything)?;
         }
         controls.begin(now);
         let attempt = Attempt { number: 1, began: now, give_up_at };
-        Some((Self { parts, attempt, breaker }, Holding { parts, limit, overseen: None }))
+        Ok((Self { parts, attempt, breaker }, Holding { parts, limit, overseen: None }))
     }
 
-    /// What becomes of a call that begins at `now` and that the breaker refuses, without a history of it. `None`: it is
-    /// not so, or there is more to look at.
+    /// What the [breaker](InTheWay::Breaker) says to a call that begins at `now`, which needs no history if it is refused.
+    /// `None`: it is not, or there is more to look at.
     ///
     /// It counts as a call and takes no place: of the limit before the breaker it is only seen that there is room.
-    #[inline]
-    pub(crate) fn refused(parts: &Parts, said: &Said, now: Timestamp) -> Option<Report> {
-        plainly(parts, said)?;
+    #[inline(always)]
+    pub(crate) fn refused(parts: &Parts, now: Timestamp) -> Option<Refusal> {
         let controls = parts.controls();
         let refusal = controls.breaker.as_ref()?.refusal(now)?;
         if controls.admission.concurrency.as_ref().is_some_and(|limit| !limit.has_room()) {
@@ -76,7 +96,7 @@ impl<'p> Straight<'p> {
         if let Some(purse) = &controls.budget {
             purse.budget.end();
         }
-        Some(Report::of_refused(parts.dependency(), refusal))
+        Some(refusal)
     }
 
     #[inline]
@@ -84,11 +104,21 @@ impl<'p> Straight<'p> {
         self.attempt
     }
 
-    /// Does the attempt's work. Calls that begin there see whose attempt they are part of.
+    /// Begins the attempt's work. Calls that begin there see whose attempt they are part of.
     #[inline(always)]
     pub(crate) fn around<R>(self, work: impl FnOnce() -> R) -> R {
-        let most = self.parts.policy().retry.max_attempts;
-        Frame::new(self.parts.identity(), most).around_outermost(work)
+        self.frame().around_outermost(work)
+    }
+
+    /// [`Straight::around`], for more of the work: who polls it now may do so inside of another attempt.
+    #[inline(always)]
+    pub(crate) fn around_again<R>(self, work: impl FnOnce() -> R) -> R {
+        self.frame().around(work)
+    }
+
+    #[inline(always)]
+    fn frame(self) -> Frame {
+        Frame::new(self.parts.identity(), self.parts.policy().retry.max_attempts)
     }
 
     /// The attempt has succeeded, and with it the call. (Nobody listens: a breaker that this call opens because it was
@@ -111,12 +141,42 @@ impl<'p> Straight<'p> {
         Report::of_first_success(self.parts.dependency(), now.since(self.attempt.began))
     }
 
+    /// The attempt is not ready: until it is polled again.
+    #[inline(always)]
+    pub(crate) fn park(self, holding: Holding<'_>) -> Parked {
+        let mut holding = ManuallyDrop::new(holding); // what it holds is parked
+        Parked {
+            attempt: self.attempt,
+            phase: self.breaker.map(|(_, phase)| phase),
+            has_place: holding.limit.is_some(),
+            overseen: holding.overseen.take(),
+        }
+    }
+
     /// The call from here on, in its attempt.
     #[inline(always)]
     pub(crate) fn turn_aside(self, holding: Holding<'_>, course: &mut Option<Course>, said: &Said) {
         let mut holding = ManuallyDrop::new(holding); // what it holds goes over to the course
         let held = (Pass::of(holding.limit), self.breaker.map(|(_, phase)| phase));
         Course::take_over(course, self.parts, said, self.attempt, held, holding.overseen.take());
+    }
+}
+
+impl Parked {
+    pub(crate) const fn attempt(&self) -> Attempt {
+        self.attempt
+    }
+
+    /// Goes on with the pipeline that it was parked beside.
+    #[inline(always)]
+    pub(crate) fn resume(self, parts: &Parts) -> (Straight<'_>, Holding<'_>) {
+        let controls = parts.controls();
+        let breaker = controls.breaker.as_ref().zip(self.phase);
+        let limit = controls.admission.concurrency.as_ref().filter(|_| self.has_place);
+        (
+            Straight { parts, attempt: self.attempt, breaker },
+            Holding { parts, limit, overseen: self.overseen },
+        )
     }
 }
 

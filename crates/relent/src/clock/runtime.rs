@@ -49,8 +49,9 @@ impl Clock for TokioClock {
         TokioSleep::until(self.axis(), at)
     }
 
+    #[inline]
     fn sleep_from_until(&self, now: Timestamp, at: Timestamp) -> TokioSleep {
-        TokioSleep { read: Some(now), ..TokioSleep::until(self.axis(), at) }
+        TokioSleep::from_until(self.axis(), now, at)
     }
 }
 
@@ -123,8 +124,9 @@ impl Clock for UnixClock {
         TokioSleep::until(self.axis, at)
     }
 
+    #[inline]
     fn sleep_from_until(&self, now: Timestamp, at: Timestamp) -> TokioSleep {
-        TokioSleep { read: Some(now), ..TokioSleep::until(self.axis, at) }
+        TokioSleep::from_until(self.axis, now, at)
     }
 }
 
@@ -142,10 +144,20 @@ impl Axis {
         reading(self.reads, self.anchor)
     }
 
-    /// The instant at which the clock reads `at`. `None`: it is beyond what an instant can name.
-    fn instant(self, at: Timestamp) -> Option<Instant> {
-        self.anchor.checked_add(at.since(self.reads))
+    /// A timer that ends when the clock reads `at`, or earlier if that is further off than one timer can be.
+    #[inline]
+    fn timer(self, now: Timestamp, at: Timestamp) -> Sleep {
+        let step = at.min(now.after(LONGEST_TIMER));
+        let instant = self.anchor.checked_add(step.since(self.reads));
+        tokio::time::sleep_until(instant.unwrap_or_else(beyond_instants))
     }
+}
+
+/// What is beyond what an instant can name is further off than one timer can be.
+#[cold]
+#[inline(never)]
+fn beyond_instants() -> Instant {
+    Instant::now() + LONGEST_TIMER
 }
 
 pin_project! {
@@ -168,23 +180,41 @@ pin_project! {
 }
 
 impl TokioSleep {
-    fn until(axis: Axis, at: Timestamp) -> Self {
+    const fn until(axis: Axis, at: Timestamp) -> Self {
         Self { axis, at, read: None, has_yielded: false, timer: None }
+    }
+
+    /// [`TokioSleep::until`], where the clock has just read `now`.
+    #[inline]
+    fn from_until(axis: Axis, now: Timestamp, at: Timestamp) -> Self {
+        Self { read: Some(now), ..Self::until(axis, at) }
     }
 }
 
 impl Future for TokioSleep {
     type Output = ();
 
-    /// Sleeps in steps that tokio's timer can take, and looks at the clock after each.
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let mut this = self.as_mut().project();
+        if let Some(now) = this.read.take().filter(|now| now < this.at) {
+            this.timer.set(Some(this.axis.timer(now, *this.at)));
+        }
+        if let Some(timer) = this.timer.as_pin_mut() {
+            *this.has_yielded = true;
+            ready!(timer.poll(cx));
+        }
+        self.poll_step(cx)
+    }
+}
+
+impl TokioSleep {
+    /// Sleeps in steps that tokio's timer can take, and looks at the clock after each: one is over, or none has begun.
+    #[inline(never)]
+    fn poll_step(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let mut this = self.project();
         loop {
-            if let Some(timer) = this.timer.as_mut().as_pin_mut() {
-                *this.has_yielded = true;
-                ready!(timer.poll(cx));
-            }
-            let now = this.read.take().unwrap_or_else(|| this.axis.now());
+            let now = this.axis.now();
             if now >= *this.at {
                 this.timer.set(None);
                 if std::mem::replace(this.has_yielded, true) {
@@ -193,11 +223,11 @@ impl Future for TokioSleep {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            let step = (*this.at).min(now.after(LONGEST_TIMER));
-            this.timer.set(Some(match this.axis.instant(step) {
-                Some(instant) => tokio::time::sleep_until(instant),
-                None => tokio::time::sleep(step.since(now)),
-            }));
+            this.timer.set(Some(this.axis.timer(now, *this.at)));
+            if let Some(timer) = this.timer.as_mut().as_pin_mut() {
+                *this.has_yielded = true;
+                ready!(timer.poll(cx));
+            }
         }
     }
 }

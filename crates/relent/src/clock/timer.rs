@@ -40,6 +40,7 @@ impl<S: Future<Output = ()>> Timer<S> {
     }
 
     /// [`Timer::poll_until`], where the clock read `now` a moment before the first poll.
+    #[inline(always)]
     pub(crate) fn poll_from_until<C: Clock<Sleep = S>>(
         self: Pin<&mut Self>,
         clock: &C,
@@ -50,7 +51,7 @@ impl<S: Future<Output = ()>> Timer<S> {
         self.poll_set(at, cx, || clock.sleep_from_until(now, at))
     }
 
-    #[inline]
+    #[inline(always)]
     fn poll_set(
         self: Pin<&mut Self>,
         at: Timestamp,

@@ -181,6 +181,7 @@ impl Breaker {
     }
 
     /// What [`Breaker::admit`] would say, without asking for a place. `None`: it would let a call through.
+    #[inline]
     pub fn refusal(&self, now: Timestamp) -> Option<Refusal> {
         self.0.refusal(now)
     }

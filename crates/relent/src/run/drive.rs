@@ -3,6 +3,8 @@
 //! It is written by hand so that it has a name, borrows nothing it need not, and keeps everything in one place from
 //! the first poll to the last.
 
+mod straight;
+
 use std::{
     fmt,
     future::Future,
@@ -16,7 +18,7 @@ use relent_core::{Decision, Outcome, StopReason, Timestamp, Verdict};
 
 use super::{Ending, LastError};
 use crate::{
-    call::{Attempt, Begun, Course, Straight},
+    call::{Attempt, Begun, Course, Parked},
     calls::{Calls, Routed, Said},
     classify::Classifier,
     clock::{Clock, Timer},
@@ -36,15 +38,17 @@ pin_project! {
         via: P,
         route: R,
         said: Said,
-        // `None`: it has not begun, or went straight through.
+        // `None`: it has not begun, or goes straight through.
         course: Option<Course>,
+        // Its first attempt, as long as it is pending.
+        parked: Option<Parked>,
         step: Step,
         operation: Op,
     }
 
     impl<P: Reach, R, Op: Operation> PinnedDrop for Drive<P, R, Op> {
         fn drop(this: Pin<&mut Self>) {
-            if this.course.is_some() {
+            if this.course.is_some() || this.parked.is_some() {
                 this.cancel();
             }
         }
@@ -62,7 +66,7 @@ type TurnOf<Op> = Turn<<Op as Operation>::Value, <Op as Operation>::Error>;
 enum Step {
     /// The call's beginning.
     Begin,
-    /// Nothing: it is over, or the operation panicked.
+    /// Nothing: it is over, the operation panicked, or its first attempt is [parked](Parked).
     Idle,
     /// A gate.
     Queue,
@@ -78,9 +82,11 @@ enum Step {
 pub(super) enum Turn<T, E> {
     /// The call begins at that time.
     Begin(Timestamp),
-    /// Its first attempt was polled and is not ready.
-    Pending(Attempt),
-    /// Its first attempt was ready at once, at that time, and did not give what the call came for.
+    /// The same, and nothing but the breaker is known to be in its way.
+    Shut(Timestamp),
+    /// The time of its first attempt was up.
+    TimedOut,
+    /// Its first attempt ended at that time, and did not give what the call came for.
     Ready(Verdict, Result<T, E>, Timestamp),
     /// Where the last poll ended.
     Resume,
@@ -91,8 +97,6 @@ enum Next {
     Begin(Attempt),
     /// An attempt is in flight.
     GoOn,
-    /// It has just been polled, and is.
-    Pending,
     Stop(StopReason),
 }
 
@@ -114,6 +118,7 @@ impl<P: Reach, R, Op: Operation> Drive<P, R, Op> {
             route,
             said,
             course: None,
+            parked: None,
             step: Step::Begin,
             operation,
         }
@@ -133,11 +138,14 @@ impl<P: Reach, R, Op: Operation> Drive<P, R, Op> {
     #[inline(never)]
     fn cancel(self: Pin<&mut Self>) {
         let mut this = self.project();
-        if let Some(course) = this.course
-            && course.stopped().is_none()
-        {
+        let goes_on = this.course.as_ref().is_none_or(|course| course.stopped().is_none());
+        if goes_on {
             this.attempt.set(None);
             this.timer.stop();
+        }
+        if let Some(parked) = this.parked.take() {
+            drop(parked.resume(this.via.pipeline().parts()));
+        } else if let (true, Some(course)) = (goes_on, this.course) {
             course.cancel(this.via.pipeline());
         }
     }
@@ -150,45 +158,6 @@ where
     Op: Operation,
     P::Classifier: Classifier<Op::Value, Op::Error>,
 {
-    /// A call that nothing holds up and that is ready at once goes [straight](Straight) through here: its value. What
-    /// else there is to do is for [`Drive::go_on`], which stands apart so that it does not weigh on the first.
-    #[inline(always)]
-    pub(super) fn go_straight(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Result<Op::Value, TurnOf<Op>> {
-        let mut this = self.project();
-        if *this.step != Step::Begin {
-            return Err(Turn::Resume);
-        }
-        let pipeline = this.via.pipeline();
-        let began = pipeline.clock().now();
-        let Some((straight, mut holding)) = Straight::begin(pipeline.parts(), this.said, began) else {
-            return Err(Turn::Begin(began));
-        };
-        *this.step = Step::Idle;
-        let attempt = straight.attempt();
-        let polled = straight.around(|| {
-            this.attempt.set(Some(this.operation.begin(attempt, || holding.work())));
-            poll_attempt(this.attempt.as_mut(), cx)
-        });
-        let Poll::Ready(result) = polled else {
-            straight.turn_aside(holding, this.course, this.said);
-            return Err(Turn::Pending(attempt));
-        };
-        this.attempt.set(None);
-        let ended = pipeline.clock().now();
-        match (pipeline.verdict((&result).into(), this.route.route()), result) {
-            (Verdict::Success, Ok(mut value)) => {
-                straight.succeed(&mut holding, ended);
-                holding.end();
-                this.operation.finish(&mut value, StopReason::Succeeded, || straight.report(ended));
-                Ok(value)
-            }
-            (verdict, result) => {
-                straight.turn_aside(holding, this.course, this.said);
-                Err(Turn::Ready(verdict, result, ended))
-            }
-        }
-    }
-
     /// Lets the operation see the value that the call ends with, if it ends with one.
     pub(super) fn finish(
         self: Pin<&mut Self>,
@@ -199,15 +168,6 @@ where
         if let (Ending::Value(value), Some(course)) = (ending, this.course) {
             this.operation.finish(value, reason, || course.report(this.via.pipeline().parts(), reason));
         }
-    }
-
-    /// [Refuses](Straight::refused) a call that begins then, where that takes no more than a look: what became of it.
-    #[inline]
-    pub(super) fn refuse_straight(self: Pin<&mut Self>, began: Timestamp) -> Option<Report> {
-        let this = self.project();
-        let refused = Straight::refused(this.via.pipeline().parts(), this.said, began)?;
-        *this.step = Step::Idle;
-        Some(refused)
     }
 
     /// [`Drive::go_straight`], for a call that must be able to [report](Drive::report) its success: it takes a turn at
@@ -225,21 +185,20 @@ where
         turn: TurnOf<Op>,
         cx: &mut Context<'_>,
     ) -> Poll<Stopped<Op>> {
-        let mut next = match turn {
-            Turn::Begin(began) => ready!(self.as_mut().set_out(began, cx)),
-            Turn::Pending(attempt) => {
-                *self.as_mut().project().step = Step::Attempt(attempt);
-                Next::Pending
-            }
+        let concluded = match turn {
+            Turn::Begin(began) | Turn::Shut(began) => Err(ready!(self.as_mut().set_out(began, cx))),
+            Turn::Resume => Err(ready!(self.as_mut().resume(cx))),
+            Turn::TimedOut => Ok(self.as_mut().conclude(None, cx)),
             Turn::Ready(verdict, result, ended) => {
-                let concluded = self.as_mut().take_in(verdict, Some(result), ended, cx);
-                match ready!(self.as_mut().after(concluded, cx)) {
-                    ControlFlow::Break(stopped) => return Poll::Ready(stopped),
-                    ControlFlow::Continue(next) => next,
-                }
+                Ok(self.as_mut().take_in(verdict, Some(result), ended, cx))
             }
-            Turn::Resume if matches!(self.step, Step::Attempt(_)) => Next::GoOn,
-            Turn::Resume => ready!(self.as_mut().resume(cx)),
+        };
+        let mut next = match concluded {
+            Err(next) => next,
+            Ok(concluded) => match ready!(self.as_mut().after(concluded, cx)) {
+                ControlFlow::Break(stopped) => return Poll::Ready(stopped),
+                ControlFlow::Continue(next) => next,
+            },
         };
         loop {
             if let Next::Stop(reason) = next {
@@ -283,8 +242,7 @@ where
                 poll_attempt(this.attempt.as_mut(), cx)
             }),
             Next::GoOn => course.frame().around(|| poll_attempt(this.attempt.as_mut(), cx)),
-            // The timer of an attempt is set after its first poll and not before.
-            Next::Pending | Next::Stop(_) => Poll::Pending,
+            Next::Stop(_) => Poll::Pending,
         }
     }
 

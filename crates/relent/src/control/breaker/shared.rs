@@ -187,14 +187,24 @@ impl Shared {
         );
     }
 
+    /// (While the breaker is open, every call asks.)
+    #[inline]
     pub(super) fn refusal(&self, now: Timestamp) -> Option<Refusal> {
         match self.phase().standing() {
-            Standing::Settled(Mode::Closed | Mode::ForcedClosed | Mode::ObserveOnly) => None,
-            Standing::Settled(Mode::Isolated) => Some(self.policy.isolated()),
             Standing::Settled(Mode::Open) => {
                 let until = Timestamp::from_nanos(self.until.load(Ordering::Acquire));
                 (now < until).then(|| self.policy.refusal(until, now))
             }
+            standing => self.refusal_otherwise(standing, now),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refusal_otherwise(&self, standing: Standing, now: Timestamp) -> Option<Refusal> {
+        match standing {
+            Standing::Settled(Mode::Closed | Mode::ForcedClosed | Mode::ObserveOnly | Mode::Open) => None,
+            Standing::Settled(Mode::Isolated) => Some(self.policy.isolated()),
             Standing::Settled(Mode::HalfOpen) => match next_place(self.places(), now) {
                 Some(_) => None,
                 None => Some(self.policy.all_lent(Tally::of(self.places()), now)),
