@@ -11,6 +11,7 @@ use std::{
     pin::pin,
     sync::Arc,
     task::{Context, Poll, Waker},
+    time::Duration,
 };
 
 use relent::{
@@ -219,7 +220,7 @@ fn a_success_is_slow_that_lasts_longer_than_a_call_may_and_not_one_that_lasts_ju
                 async { io::Result::Ok(7) }
             };
             clock.block_on(pipeline.run(lasting)).unwrap();
-            let counts = pipeline.breaker().unwrap().counts(relent::Clock::now(&clock));
+            let counts = pipeline.breaker().unwrap().counts(clock.now());
             assert_eq!((counts.calls, counts.slow), (1, slow), "{took:?}");
         }
     }
