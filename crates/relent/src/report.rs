@@ -77,13 +77,13 @@ impl Stage {
 }
 
 impl Report {
-    /// Of a call that was refused at the last gate before it had sent anything.
+    /// Of a call that was refused as it began.
     #[inline(always)]
-    pub(crate) fn of_refused(dependency: Option<&Arc<str>>, refusal: Refusal) -> Self {
+    pub(crate) fn of_refused(dependency: Option<&Arc<str>>, stage: Stage, refusal: Refusal) -> Self {
         Self {
             dependency: dependency.cloned(),
             stop: StopReason::Refused(refusal.by),
-            stage: Stage::Gates,
+            stage,
             attempts: 0,
             waits: 0,
             waited: Duration::ZERO,

@@ -195,8 +195,8 @@ where
     Op: Operation,
     P::Classifier: Classifier<Op::Value, Op::Error>,
 {
-    if let Turn::Shut(began) = turn
-        && let Some(report) = drive.as_mut().refuse_straight(began)
+    if let Turn::Begin(began, in_the_way) = turn
+        && let Some(report) = drive.as_mut().refuse_straight(began, in_the_way)
     {
         return Poll::Ready(Err(Error::Stopped { report }));
     }

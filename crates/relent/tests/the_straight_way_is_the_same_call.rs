@@ -15,8 +15,9 @@ use std::{
 };
 
 use relent::{
-    Attempt, BreakerPolicy, BudgetPolicy, Cause, Clock, Event, Idempotency, ManualClock, Observe, Pipeline,
-    Policy, Scene, SlowCalls, StopReason, breaker::Mode, budget::SharePolicy, window::Counts,
+    Attempt, BreakerPolicy, BudgetPolicy, Cause, Clock, ConcurrencyPolicy, Event, Gates, Idempotency,
+    ManualClock, Observe, Pipeline, Policy, Scene, SlowCalls, StopReason, breaker::Mode, budget::SharePolicy,
+    window::Counts,
 };
 use support::{SECOND, standard};
 
@@ -199,6 +200,34 @@ fn a_call_that_went_straight_through_is_over() {
     let mut cx = Context::from_waker(Waker::noop());
     assert!(matches!(call.as_mut().poll(&mut cx), Poll::Ready(Ok(7))));
     let _never = call.poll(&mut cx);
+}
+
+#[test]
+fn a_full_limit_says_the_same_whether_anybody_listens_or_not() {
+    let refusals = [false, true].map(|listened| {
+        let clock = ManualClock::new();
+        let full = Some(ConcurrencyPolicy { limit: 1, queue: 1 });
+        let admission = Gates { concurrency: full, ..policy().admission };
+        let quiet = Pipeline::on(clock.clone(), Policy { admission, ..policy() }).unwrap().named("stock");
+        let pipeline = if listened { quiet.observed_by(Arc::new(Listener)) } else { quiet };
+        let limit = pipeline.call_limit().unwrap();
+        let _in_flight = limit.try_acquire().unwrap();
+        let mut cx = Context::from_waker(Waker::noop());
+        let call = || Box::pin(pipeline.run(|_| async { io::Result::Ok(7) }));
+        let mut first = call();
+        assert!(first.as_mut().poll(&mut cx).is_pending(), "the queue has a place");
+        let refused = call().as_mut().poll(&mut cx).map(Result::unwrap_err);
+        let Poll::Ready(refused) = refused else { panic!("the queue is full") };
+        let _told = pipeline.breaker().unwrap().isolate();
+        let Poll::Ready(isolated) = call().as_mut().poll(&mut cx).map(Result::unwrap_err) else {
+            panic!("nobody queues for a breaker that is open")
+        };
+        let left = (limit.in_flight(), limit.waiting(), pipeline.budget().unwrap().tokens_milli(clock.now()));
+        (format!("{refused:?} {refused} {isolated:?}"), left)
+    });
+    let [quiet, listened] = refusals;
+    assert!(quiet.0.contains("Concurrency") && quiet.0.contains("Admission"), "{}", quiet.0);
+    assert_eq!(quiet, listened);
 }
 
 #[test]

@@ -7,7 +7,7 @@
 
 use std::{mem::ManuallyDrop, sync::Arc};
 
-use relent_core::{Refusal, Timestamp, breaker::Phase};
+use relent_core::{Refusal, Timestamp, breaker::Phase, concurrency};
 
 use super::{Attempt, Course};
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
     nesting::{self, Frame},
     overrun::{Overseen, Work},
     pipeline::Parts,
-    report::Report,
+    report::{Report, Stage},
 };
 
 /// A call in its first attempt: what the way through needs to know, in registers.
@@ -43,8 +43,11 @@ pub(crate) struct Holding<'p> {
 /// Why a call cannot go straight to its attempt.
 #[derive(Clone, Copy)]
 pub(crate) enum InTheWay {
-    /// The breaker is not closed, and nothing else was in the way before it.
+    /// The breaker is not closed, and nothing else was in the way so far.
     Breaker,
+    /// The breaker is closed, and the limit on calls is full.
+    Limit,
+    /// It has yet to be found out.
     Anything,
 }
 
@@ -74,29 +77,33 @@ impl<'p> Straight<'p> {
         };
         let limit = controls.admission.concurrency.as_ref();
         if let Some(limit) = limit {
-            limit.enter().map_err(|_full| InTheWay::Anything)?;
+            limit.enter().map_err(|_full| InTheWay::Limit)?;
         }
         controls.begin(now);
         let attempt = Attempt { number: 1, began: now, give_up_at };
         Ok((Self { parts, attempt, breaker }, Holding { parts, limit, overseen: None }))
     }
 
-    /// What the [breaker](InTheWay::Breaker) says to a call that begins at `now`, which needs no history if it is refused.
-    /// `None`: it is not, or there is more to look at.
+    /// Where a call that begins at `now` is refused without a history of it, and how. `None`: it is not, or there is more
+    /// to look at.
     ///
     /// It counts as a call and takes no place: of the limit before the breaker it is only seen that there is room.
     #[inline(always)]
-    pub(crate) fn refused(parts: &Parts, now: Timestamp) -> Option<Refusal> {
+    pub(crate) fn refused(parts: &Parts, by: InTheWay, now: Timestamp) -> Option<(Stage, Refusal)> {
         let controls = parts.controls();
-        let refusal = controls.breaker.as_ref()?.refusal(now)?;
-        if controls.admission.concurrency.as_ref().is_some_and(|limit| !limit.has_room()) {
-            return None;
-        }
+        let limit = controls.admission.concurrency.as_ref();
+        let refused = match by {
+            InTheWay::Breaker if limit.is_none_or(Concurrency::has_room) => {
+                (Stage::Gates, controls.breaker.as_ref()?.refusal(now)?)
+            }
+            InTheWay::Limit if limit?.is_queue_full() => (Stage::Admission, concurrency::REFUSAL),
+            InTheWay::Breaker | InTheWay::Limit | InTheWay::Anything => return None,
+        };
         controls.begin(now);
         if let Some(purse) = &controls.budget {
             purse.budget.end();
         }
-        Some(refusal)
+        Some(refused)
     }
 
     #[inline]

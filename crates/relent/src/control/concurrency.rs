@@ -168,6 +168,12 @@ impl Concurrency {
         state.in_flight() < state.limit()
     }
 
+    /// Whether somebody who found no room now would not be let wait either.
+    #[inline]
+    pub(crate) fn is_queue_full(&self) -> bool {
+        self.shared.is_queue_full()
+    }
+
     /// How many are in flight, or have been given a place that they have yet to take up.
     pub fn in_flight(&self) -> u32 {
         self.shared.state().in_flight()

@@ -18,7 +18,7 @@ use relent_core::{Decision, Outcome, StopReason, Timestamp, Verdict};
 
 use super::{Ending, LastError};
 use crate::{
-    call::{Attempt, Begun, Course, Parked},
+    call::{Attempt, Begun, Course, InTheWay, Parked},
     calls::{Calls, Routed, Said},
     classify::Classifier,
     clock::{Clock, Timer},
@@ -80,10 +80,8 @@ enum Step {
 
 /// Where a poll has come to when it leaves the straight way, or takes up the call again.
 pub(super) enum Turn<T, E> {
-    /// The call begins at that time.
-    Begin(Timestamp),
-    /// The same, and nothing but the breaker is known to be in its way.
-    Shut(Timestamp),
+    /// The call begins at that time, and not straight.
+    Begin(Timestamp, InTheWay),
     /// The time of its first attempt was up.
     TimedOut,
     /// Its first attempt ended at that time, and did not give what the call came for.
@@ -174,7 +172,7 @@ where
     /// once.
     pub(super) fn turn(self: Pin<&mut Self>) -> TurnOf<Op> {
         match self.step {
-            Step::Begin => Turn::Begin(self.via.pipeline().clock().now()),
+            Step::Begin => Turn::Begin(self.via.pipeline().clock().now(), InTheWay::Anything),
             _ => Turn::Resume,
         }
     }
@@ -186,7 +184,7 @@ where
         cx: &mut Context<'_>,
     ) -> Poll<Stopped<Op>> {
         let concluded = match turn {
-            Turn::Begin(began) | Turn::Shut(began) => Err(ready!(self.as_mut().set_out(began, cx))),
+            Turn::Begin(began, _) => Err(ready!(self.as_mut().set_out(began, cx))),
             Turn::Resume => Err(ready!(self.as_mut().resume(cx))),
             Turn::TimedOut => Ok(self.as_mut().conclude(None, cx)),
             Turn::Ready(verdict, result, ended) => {

@@ -41,8 +41,7 @@ where
             let began = pipeline.clock().now();
             (straight, holding) = match Straight::begin(pipeline.parts(), this.said, began) {
                 Ok(set_out) => set_out,
-                Err(InTheWay::Breaker) => return Poll::Ready(Err(Turn::Shut(began))),
-                Err(InTheWay::Anything) => return Poll::Ready(Err(Turn::Begin(began))),
+                Err(in_the_way) => return Poll::Ready(Err(Turn::Begin(began, in_the_way))),
             };
             *this.step = Step::Idle;
             polled = straight.around(|| {
@@ -96,11 +95,15 @@ where
 
     /// [Refuses](Straight::refused) a call that begins then, where that takes no more than a look: what became of it.
     #[inline(always)]
-    pub(in crate::run) fn refuse_straight(self: Pin<&mut Self>, began: Timestamp) -> Option<Report> {
+    pub(in crate::run) fn refuse_straight(
+        self: Pin<&mut Self>,
+        began: Timestamp,
+        by: InTheWay,
+    ) -> Option<Report> {
         let this = self.project();
         let parts = this.via.pipeline().parts();
-        let refusal = Straight::refused(parts, began)?;
+        let (stage, refusal) = Straight::refused(parts, by, began)?;
         *this.step = Step::Idle;
-        Some(Report::of_refused(parts.dependency(), refusal))
+        Some(Report::of_refused(parts.dependency(), stage, refusal))
     }
 }
