@@ -51,7 +51,7 @@ impl HttpClassifier {
     /// What a response means.
     pub fn response(&self, status: StatusCode, headers: &HeaderMap, rules: Rulebook<'_>) -> Verdict {
         let observed = classify::answered(status);
-        if status.is_success() {
+        if status.is_success() || !hints::may_be_there(headers) {
             return rules.verdict(observed, None);
         }
         let server_wait = hints::server_wait_by(status, headers, || self.wall.now());

@@ -106,6 +106,25 @@ pub fn advice(status: StatusCode, headers: &HeaderMap) -> Option<Advice> {
     said.reduce(|one, other| if one == other { one } else { Advice::Stop })
 }
 
+/// Whether any header is named like those that say something about the next try. Most failures say nothing, and a glance at
+/// the names that are there costs a fraction of a search for a dozen that are not.
+pub(crate) fn may_be_there(headers: &HeaderMap) -> bool {
+    headers.keys().any(|name| {
+        let name = name.as_str().as_bytes();
+        match name.first() {
+            Some(b'r') => name.starts_with(b"retry-") || name.starts_with(b"ratelimit"),
+            Some(b's') => name.starts_with(b"stripe-"),
+            Some(b'x') => {
+                name.starts_with(b"x-rate")
+                    || name.starts_with(b"x-ms-")
+                    || name.starts_with(b"x-amz-")
+                    || name.starts_with(b"x-should-")
+            }
+            _ => false,
+        }
+    })
+}
+
 fn retry_after(text: &str, headers: &HeaderMap, now: impl Fn() -> Timestamp) -> Option<Duration> {
     number::seconds(text).or_else(|| {
         let until = date::date(text, &now)?;
@@ -134,3 +153,20 @@ static MILLIS: [HeaderName; 3] = [
 
 static SHOULD_RETRY: [HeaderName; 2] =
     [HeaderName::from_static("stripe-should-retry"), HeaderName::from_static("x-should-retry")];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_glance_sees_every_name_that_is_searched_for() {
+        let rate_limits = rate_limit::names();
+        for name in MILLIS.iter().chain(&SHOULD_RETRY).chain([&RETRY_AFTER]).chain(rate_limits) {
+            let headers = HeaderMap::from_iter([(name.clone(), HeaderValue::from_static("1"))]);
+            assert!(may_be_there(&headers), "{name}");
+        }
+        let silent = ["content-type", "referrer-policy", "server", "set-cookie", "x-request-id", "date"];
+        let silent = silent.map(|name| (HeaderName::from_static(name), HeaderValue::from_static("1")));
+        assert!(!may_be_there(&HeaderMap::from_iter(silent)));
+    }
+}

@@ -77,6 +77,12 @@ static FORMS: [Form; 3] = [
     },
 ];
 
+/// The names that are searched for.
+#[cfg(test)]
+pub(super) fn names() -> impl Iterator<Item = &'static HeaderName> {
+    FORMS.iter().flat_map(|form| [&form.reset, &form.remaining]).chain([&RATE_LIMIT])
+}
+
 /// Nobody agreed what the number is: seconds from now, seconds since 1970, or milliseconds since 1970. The three
 /// lie far apart: no quota takes 30 years, and neither 2001 nor the year 5138 is the present.
 const EPOCH_SECONDS: u64 = 1_000_000_000;
