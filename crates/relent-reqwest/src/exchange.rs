@@ -43,11 +43,13 @@ impl Operation for Exchange {
     fn begin(&mut self, attempt: Attempt, _: impl FnOnce() -> Work) -> Exchanging {
         self.leftover = None;
         self.attempts = attempt.number;
-        match self.template.next() {
-            Ok(mut request) => {
-                self.wire.stamp(request.headers_mut(), attempt);
-                Exchanging::Sent { pending: self.client.call(request) }
-            }
+        let Self { client, template, wire, .. } = self;
+        let sent = template.send(|mut request| {
+            wire.stamp(request.headers_mut(), attempt);
+            client.call(request)
+        });
+        match sent {
+            Ok(pending) => Exchanging::Sent { pending },
             Err(error) => Exchanging::Refused { error: Some(error) },
         }
     }

@@ -96,8 +96,9 @@ impl<'n> Operation for Exchange<'n> {
     fn begin(&mut self, attempt: Attempt, _: impl FnOnce() -> Work) -> Self::Future {
         self.leftover = None;
         self.attempts = attempt.number;
-        let request = self.template.next().map(|mut request| {
-            self.wire.stamp(request.headers_mut(), attempt);
+        let Self { template, wire, .. } = self;
+        let request = template.send(|mut request| {
+            wire.stamp(request.headers_mut(), attempt);
             request
         });
         let (next, left) = (self.next.clone(), Arc::clone(&self.left));

@@ -139,6 +139,7 @@ impl RequestRoute {
 }
 
 impl Routed for RequestRoute {
+    #[inline]
     fn route(&self) -> Route<'_> {
         Route { method: self.method.as_str(), path: self.path.as_deref().unwrap_or("/") }
     }

@@ -47,15 +47,15 @@ impl Template {
         }
     }
 
-    /// The request of the next attempt, or why there is none. What another one will be made from stays here, if there
-    /// can be one.
+    /// Sends the request of the next attempt, or says why there is none. What another one will be made from stays here, if
+    /// there can be one. (Given to where it is sent and not returned: requests are large, and every move is a copy.)
     ///
     /// # Panics
     ///
     /// If there could be no other attempt.
-    pub(crate) fn next(&mut self) -> reqwest::Result<Request> {
+    pub(crate) fn send<R>(&mut self, send: impl FnOnce(Request) -> R) -> reqwest::Result<R> {
         if let Self::Parts(parts) = self {
-            return Ok(parts.request());
+            return Ok(send(parts.request()));
         }
         if let Self::Whole(request) = self
             && let Some(nowhere) = &*NOWHERE
@@ -68,14 +68,14 @@ impl Template {
             };
             let beside = beside(rest)?;
             if beside.is_empty() {
-                return Ok(first);
+                return Ok(send(first));
             }
             *self = Self::Whole(holding(beside, first)?);
         }
         match mem::replace(self, Self::Spent) {
             Self::Whole(request) => {
                 *self = request.try_clone().map_or(Self::Spent, Self::Whole);
-                Ok(request)
+                Ok(send(request))
             }
             Self::Failed(error) => Err(error),
             Self::Parts(_) | Self::Spent => unreachable!("no attempt follows one that could not be repeated"),
@@ -187,7 +187,7 @@ mod tests {
             let mut template = Template::new(Ok(original.try_clone().unwrap()));
             for _ in 0..3 {
                 assert!(template.has_next());
-                assert_same(&template.next().unwrap(), &original);
+                assert_same(&template.send(|request| request).unwrap(), &original);
                 assert_eq!(matches!(template, Template::Parts(_)), by_parts);
             }
         }
@@ -202,7 +202,7 @@ mod tests {
         *original.body_mut() = None;
         let mut template = Template::new(Ok(original.try_clone().unwrap()));
         for _ in 0..3 {
-            let sent = template.next().unwrap();
+            let sent = template.send(|request| request).unwrap();
             assert_same(&sent, &original);
             assert_eq!(beside(sent).unwrap().get(), Some(&Note(7)));
         }
@@ -214,7 +214,7 @@ mod tests {
         *request.body_mut() = Some(Body::wrap(http_body_util::Empty::<bytes::Bytes>::new()));
         let mut template = Template::new(Ok(request));
         assert!(template.has_next());
-        assert!(template.next().unwrap().body().is_some());
+        assert!(template.send(|request| request).unwrap().body().is_some());
         assert!(!template.has_next());
     }
 }

@@ -56,15 +56,15 @@ where
     fn begin(&mut self, attempt: Attempt, _: impl FnOnce() -> Work) -> Self::Future {
         self.leftover = None;
         self.attempts = attempt.number;
-        let mut request = self.template.next();
-        self.wire.stamp(request.headers_mut(), attempt);
+        let Self { service, template, wire, .. } = self;
+        // Made where it is used: requests are large, and every move is a copy.
+        let mut next = || template.next(|headers| wire.stamp(headers, attempt));
         match mem::replace(&mut self.first, First::Over) {
-            First::Ready => Exchanging::Sent { future: self.service.call(request) },
+            First::Ready => Exchanging::Sent { future: service.call(next()) },
             First::Failed(fault) => Exchanging::Failed { fault: Some(fault) },
-            First::Over => {
-                let service = self.service.clone();
-                Exchanging::Waiting { sender: Box::new(Sender { service, request: Some(request) }) }
-            }
+            First::Over => Exchanging::Waiting {
+                sender: Box::new(Sender { service: service.clone(), request: Some(next()) }),
+            },
         }
     }
 

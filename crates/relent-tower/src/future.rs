@@ -4,7 +4,7 @@ use std::{
     fmt,
     future::Future,
     pin::Pin,
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
 };
 
 use http::{Request, Response};
@@ -71,9 +71,11 @@ where
         let Some(run) = this.run.as_mut().as_pin_mut() else {
             panic!("polled after it has given its output")
         };
-        let result = ready!(run.poll(cx));
-        this.run.set(None);
-        Poll::Ready(result)
+        let polled = run.poll(cx);
+        if polled.is_ready() {
+            this.run.set(None);
+        }
+        polled
     }
 }
 

@@ -115,6 +115,7 @@ impl RequestRoute {
 }
 
 impl Routed for RequestRoute {
+    #[inline]
     fn route(&self) -> Route<'_> {
         let path = self.path.as_ref().map_or("/", PathAndQuery::path);
         Route { method: self.method.as_str(), path }

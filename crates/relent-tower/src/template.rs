@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use http::{Extensions, Method, Request, Uri, Version};
+use http::{Extensions, HeaderMap, Method, Request, Uri, Version};
 
 use crate::{HeaderCopy, Replay};
 
@@ -27,7 +27,7 @@ pub(crate) struct Copied<B> {
 }
 
 impl<B: Replay> Template<B> {
-    /// The request of the next attempt. What another one will be made from stays here, if there can be one.
+    /// The request of the next attempt, with the headers that `stamp` gives it. What another one will be made from stays here, if there can be one.
     ///
     /// Of the head the first attempt gets the original, in whose table there may be room for the headers that a client
     /// adds. Of the body every attempt gets a copy: whatever is replayed from the original comes after what was
@@ -37,8 +37,12 @@ impl<B: Replay> Template<B> {
     ///
     /// If there can be none.
     #[inline]
-    pub(crate) fn next(&mut self) -> Request<B> {
-        let Self::Whole(request) = self else { return self.another() };
+    pub(crate) fn next(&mut self, stamp: impl FnOnce(&mut HeaderMap)) -> Request<B> {
+        let Self::Whole(request) = self else {
+            let mut request = self.another();
+            stamp(request.headers_mut());
+            return request;
+        };
         let rest = match request.body().replay() {
             Some(again) => {
                 let body = mem::replace(request.body_mut(), again);
@@ -46,6 +50,7 @@ impl<B: Replay> Template<B> {
             }
             None => Self::Spent,
         };
+        stamp(request.headers_mut()); // where it stands: requests are large, and every move is a copy
         match mem::replace(self, rest) {
             Self::Whole(request) => request,
             _ => unreachable!("it was whole"),
