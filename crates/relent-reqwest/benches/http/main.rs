@@ -8,7 +8,8 @@
 //!
 //! `cargo xtask bench http`, on a machine that does nothing else. It prints, and fails where a bar is missed. For a
 //! profiler, one contestant alone: `BENCH CONTESTANT REQUESTS`, of `hyper`, `reqwest`, `hyper-by-hand`,
-//! `reqwest-by-hand`, `relent-hyper`, `relent-reqwest`, `own-retries` and `relent-retries`.
+//! `reqwest-by-hand`, `relent-hyper`, `relent-reqwest`, `own-retries` and `relent-retries`. What is no matter of time, alone:
+//! `BENCH allocations`.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark times real work")]
 
@@ -31,6 +32,10 @@ fn main() -> ExitCode {
     if arguments.iter().any(|argument| argument == server::SERVE) {
         server::serve().expect("the server of the bench runs");
         return ExitCode::SUCCESS;
+    }
+    if arguments == ["allocations"] {
+        let server = Server::start().expect("the server of the bench starts");
+        return if Bench::new(&server).memory() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     if let [who, requests] = &arguments[..] {
         let server = Server::start().expect("the server of the bench starts");
@@ -60,6 +65,16 @@ impl<'s> Bench<'s> {
         Self { server, runtime: Builder::new_current_thread().enable_all().build().expect("a runtime") }
     }
 
+    /// Whether the bars of memory hold.
+    fn memory(&self) -> bool {
+        let url = self.server.steady();
+        let held = [
+            self.asks_for_memory("hyper-util", &BareHyper::new(&url), &RelentHyper::new(&url)),
+            self.asks_for_memory("reqwest", &BareReqwest::new(&url), &RelentReqwest::new(&url)),
+        ];
+        held.iter().all(|held| *held)
+    }
+
     /// Whether every bar holds.
     fn run(&self) -> bool {
         let url = self.server.steady();
@@ -69,8 +84,7 @@ impl<'s> Bench<'s> {
         let held = [
             self.success("hyper-util", &hyper, &HyperByHand::new(&url), &relent_hyper),
             self.success("reqwest", &reqwest, &ReqwestByHand::new(&url), &relent_reqwest),
-            self.asks_for_memory("hyper-util", &hyper[0], &relent_hyper),
-            self.asks_for_memory("reqwest", &reqwest[0], &relent_reqwest),
+            self.memory(),
             self.three_attempts(),
         ];
         held.iter().all(|held| *held)
