@@ -122,6 +122,7 @@ const PARTS: [Part; 7] = [
             "gates_cases",
             "neighbours_of_controls",
             "opentelemetry_measures_calls",
+            "the_straight_way_is_the_same_call",
         ],
         paces: LIVE,
     },
