@@ -63,14 +63,15 @@ where
         };
         this.attempt.set(None);
         let ended = pipeline.clock().now();
-        Poll::Ready(match (pipeline.verdict((&result).into(), this.route.route()), result) {
-            (Verdict::Success, Ok(mut value)) => {
+        let verdict = pipeline.verdict((&result).into(), this.route.route());
+        Poll::Ready(match result {
+            Ok(mut value) if verdict == Verdict::Success => {
                 straight.succeed(&mut holding, ended);
                 holding.end();
                 this.operation.finish(&mut value, StopReason::Succeeded, || straight.report(ended));
                 Ok(value)
             }
-            (verdict, result) => {
+            result => {
                 straight.turn_aside(holding, this.course, this.said);
                 Err(Turn::Ready(verdict, result, ended))
             }
