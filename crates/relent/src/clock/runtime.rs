@@ -6,7 +6,7 @@ use std::{
     future::Future,
     pin::{Pin, pin},
     sync::{Arc, OnceLock},
-    task::{Context, Poll, Waker, ready},
+    task::{Context, Poll, Waker},
     thread,
     time::{Duration, SystemTime},
 };
@@ -200,9 +200,11 @@ impl Future for TokioSleep {
         if let Some(now) = this.read.take().filter(|now| now < this.at) {
             this.timer.set(Some(this.axis.timer(now, *this.at)));
         }
-        if let Some(timer) = this.timer.as_pin_mut() {
+        if let Some(timer) = this.timer.as_pin_mut()
+            && timer.poll(cx).is_pending()
+        {
             *this.has_yielded = true;
-            ready!(timer.poll(cx));
+            return Poll::Pending;
         }
         self.poll_step(cx)
     }
@@ -224,9 +226,11 @@ impl TokioSleep {
                 return Poll::Pending;
             }
             this.timer.set(Some(this.axis.timer(now, *this.at)));
-            if let Some(timer) = this.timer.as_mut().as_pin_mut() {
+            if let Some(timer) = this.timer.as_mut().as_pin_mut()
+                && timer.poll(cx).is_pending()
+            {
                 *this.has_yielded = true;
-                ready!(timer.poll(cx));
+                return Poll::Pending;
             }
         }
     }
@@ -307,5 +311,16 @@ mod tests {
         assert!(first.is_pending(), "whoever gave up meanwhile must be heard");
         sleep.await;
         assert_eq!(TokioClock.now(), began);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_sleep_yields_whose_instant_came_after_the_clock_was_read_and_before_its_first_poll() {
+        let read = TokioClock.now();
+        let at = read.after(Duration::from_secs(1));
+        let mut sleep = std::pin::pin!(TokioClock.sleep_from_until(read, at));
+        tokio::time::advance(Duration::from_secs(2)).await;
+        let first = poll_fn(|cx| Poll::Ready(sleep.as_mut().poll(cx))).await;
+        assert!(first.is_pending(), "what became ready meanwhile must be seen");
+        sleep.await;
     }
 }
