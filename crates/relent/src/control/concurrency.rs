@@ -164,8 +164,7 @@ impl Concurrency {
     /// Whether somebody who came now would be let in at once.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
-        let state = self.shared.state();
-        state.in_flight() < state.limit()
+        self.shared.state().enter().is_some()
     }
 
     /// Whether somebody who found no room now would not be let wait either.

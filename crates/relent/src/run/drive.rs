@@ -23,6 +23,7 @@ use crate::{
     classify::Classifier,
     clock::{Clock, Timer},
     operation::Operation,
+    pipeline::Pipeline,
     reach::Reach,
     report::Report,
 };
@@ -132,20 +133,29 @@ impl<P: Reach, R, Op: Operation> Drive<P, R, Op> {
         }
     }
 
-    /// The caller gives up, unless the call has stopped or has not begun. What is in flight is dropped first.
+    /// The caller gives up, unless the call has stopped or has not begun. What is in flight is dropped first; what it held
+    /// goes back even if that panics.
     #[inline(never)]
     fn cancel(self: Pin<&mut Self>) {
         let mut this = self.project();
-        let goes_on = this.course.as_ref().is_none_or(|course| course.stopped().is_none());
-        if goes_on {
-            this.attempt.set(None);
-            this.timer.stop();
-        }
-        if let Some(parked) = this.parked.take() {
-            drop(parked.resume(this.via.pipeline().parts()));
-        } else if let (true, Some(course)) = (goes_on, this.course) {
-            course.cancel(this.via.pipeline());
-        }
+        let pipeline = this.via.pipeline();
+        let _parked = this.parked.take().map(|parked| parked.resume(pipeline.parts()));
+        let course = this.course.as_mut().filter(|course| course.stopped().is_none());
+        let _course = course.map(|course| Cancelled { course, pipeline });
+        this.attempt.set(None);
+        this.timer.stop();
+    }
+}
+
+/// A call whose caller has given up: dropped, it has ended.
+struct Cancelled<'c, C: Clock, K> {
+    course: &'c mut Course,
+    pipeline: &'c Pipeline<C, K>,
+}
+
+impl<C: Clock, K> Drop for Cancelled<'_, C, K> {
+    fn drop(&mut self) {
+        self.course.cancel(self.pipeline);
     }
 }
 

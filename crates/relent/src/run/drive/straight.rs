@@ -2,6 +2,8 @@
 //! need.
 
 use std::{
+    mem,
+    panic::{self, AssertUnwindSafe},
     pin::Pin,
     task::{Context, Poll, ready},
 };
@@ -44,13 +46,16 @@ where
                 Err(in_the_way) => return Poll::Ready(Err(Turn::Begin(began, in_the_way))),
             };
             *this.step = Step::Idle;
-            polled = straight.around(|| {
-                this.attempt.set(Some(this.operation.begin(straight.attempt(), || holding.work())));
-                poll_attempt(this.attempt.as_mut(), cx)
+            polled = Polling(this.attempt.as_mut()).through(|mut attempt| {
+                straight.around(|| {
+                    attempt.set(Some(this.operation.begin(straight.attempt(), || holding.work())));
+                    poll_attempt(attempt, cx)
+                })
             });
         } else if let Some(parked) = this.parked.take() {
             (straight, holding) = parked.resume(pipeline.parts());
-            polled = straight.around_again(|| poll_attempt(this.attempt.as_mut(), cx));
+            polled = Polling(this.attempt.as_mut())
+                .through(|attempt| straight.around_again(|| poll_attempt(attempt, cx)));
             if polled.is_ready() {
                 this.timer.as_mut().stop();
             }
@@ -106,5 +111,27 @@ where
         let (stage, refusal) = Straight::refused(parts, by, began)?;
         *this.step = Step::Idle;
         Some(Report::of_refused(parts.dependency(), stage, refusal))
+    }
+}
+
+/// An attempt while it is polled. If that panics it is dropped, before what it holds goes back: who has a place is in
+/// flight, and work that ends with its attempt has not outlived it.
+struct Polling<'a, F>(Pin<&'a mut Option<F>>);
+
+impl<F> Polling<'_, F> {
+    #[inline(always)]
+    fn through<R>(mut self, poll: impl FnOnce(Pin<&mut Option<F>>) -> R) -> R {
+        let polled = poll(self.0.as_mut());
+        mem::forget(self); // only a reference: nothing leaks
+        polled
+    }
+}
+
+impl<F> Drop for Polling<'_, F> {
+    #[cold]
+    #[inline(never)]
+    fn drop(&mut self) {
+        // Another panic now would end the process.
+        drop(panic::catch_unwind(AssertUnwindSafe(|| self.0.set(None))));
     }
 }
