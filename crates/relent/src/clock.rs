@@ -68,7 +68,8 @@ pub trait Clock: Clone + Send + Sync + 'static {
     fn sleep_until(&self, at: Timestamp) -> Self::Sleep;
 
     /// [`Clock::sleep_until`], for a caller who has read `now` a moment ago. A clock that would have to read itself to
-    /// begin a sleep need not do so again; unless implemented, it does what it always does.
+    /// begin a sleep need not do so again; unless implemented, it does what it always does. Time may have passed since, even
+    /// beyond `at`, and what the sleep owes is the same.
     fn sleep_from_until(&self, now: Timestamp, at: Timestamp) -> Self::Sleep {
         let _ = now;
         self.sleep_until(at)

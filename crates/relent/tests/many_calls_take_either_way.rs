@@ -18,7 +18,7 @@ use std::{
 use relent::{
     Ambient, Backoff, BreakerPolicy, BudgetPolicy, Calls, Cause, Clock, ConcurrencyPolicy, Gates,
     Idempotency, Pipeline, Policy, RetryPolicy, Run, SlowCalls, SplitMix64, Window, Work,
-    budget::{GrpcPolicy, LoanPolicy, QuotaPolicy, SharePolicy},
+    budget::{GrpcPolicy, LoanPolicy, QuotaPolicy, RatioPolicy, SharePolicy},
 };
 use story::{ByNumber, Listener, Op, Order, Overseen, Wayward, Wire};
 
@@ -108,6 +108,7 @@ impl World {
         let operation = Op {
             wire: Arc::clone(&wire),
             overseen: pick(chance, [Overseen::NoWork, Overseen::EndsWithItsAttempt, Overseen::RunsOn]),
+            panics_at: pick(chance, [0, 0, 0, 0, 0, 0, 1, 2]),
             can_repeat: !chance.bits().is_multiple_of(5),
             panics_when_dropped: chance.bits().is_multiple_of(12),
         };
@@ -187,6 +188,11 @@ fn policy(chance: &mut SplitMix64) -> Policy {
         None,
         Some(BudgetPolicy::Loan(loan)),
         Some(BudgetPolicy::Grpc(GrpcPolicy { max_milli: 4_000, ..GrpcPolicy::default() })),
+        Some(BudgetPolicy::Ratio(RatioPolicy {
+            floor_per_second: 0,
+            share_milli: 500,
+            ..RatioPolicy::FINAGLE
+        })),
         Some(BudgetPolicy::Share(SharePolicy { share_milli: 500, floor: 0 })),
         Some(BudgetPolicy::Quota(QuotaPolicy { capacity_milli: 100_000, ..QuotaPolicy::default() })),
     ];

@@ -142,6 +142,8 @@ pub(crate) struct Op {
     pub(crate) wire: Arc<Wire>,
     pub(crate) overseen: Overseen,
     pub(crate) can_repeat: bool,
+    /// The attempt that panics before there is a future of it.
+    pub(crate) panics_at: u32,
     pub(crate) panics_when_dropped: bool,
 }
 
