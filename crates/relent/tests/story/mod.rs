@@ -163,6 +163,7 @@ impl Operation for Op {
                 Some(work)
             }
         };
+        assert_ne!(attempt.number, self.panics_at, "as planned");
         Trying { wire: Arc::clone(&self.wire), _work: work, panics_when_dropped: self.panics_when_dropped }
     }
 
