@@ -14,7 +14,7 @@ use http::{HeaderValue, Method, Version};
 use relent::{Event, ManualClock, Observe, Pipeline, Scene};
 use relent_reqwest::{HttpPipeline, client_builder, report};
 use relent_tower::{CallTerms, Wire};
-use reqwest::{Body, Client, Request, Url};
+use reqwest::{Body, Client, Request, Response, Url};
 
 use self::{policy::policy, server::Server};
 
@@ -80,8 +80,8 @@ fn requests(client: &Client, to: &str) -> Vec<Request> {
     built.into_iter().chain(own).collect()
 }
 
-#[tokio::test]
-async fn every_attempt_sends_what_the_bare_client_sends() {
+/// Sends each request by the client alone, and then under the policy: a server that refuses them all must see no difference.
+async fn every_attempt_is_the_clients_own(under_policy: impl AsyncFn(Client, Request) -> Response) {
     let received = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&received);
     let server = Server::start(move |_, mut peer| {
@@ -95,16 +95,37 @@ async fn every_attempt_sends_what_the_bare_client_sends() {
     })
     .await;
     let client = client_builder().no_proxy().build().unwrap();
-    let pipeline = pipeline();
     for request in requests(&client, &server.url()) {
         let said = format!("{request:?}");
-        let bare = client.execute(request.try_clone().unwrap()).await.unwrap();
-        assert_eq!(bare.status(), 503);
-        let terms = CallTerms::new().safe();
-        let response = pipeline.execute(&client, request, terms).await.unwrap();
+        assert_eq!(client.execute(request.try_clone().unwrap()).await.unwrap().status(), 503);
+        let response = under_policy(client.clone(), request).await;
         assert_eq!(report(&response).unwrap().attempts, 4);
         let received = std::mem::take(&mut *received.lock().unwrap());
         assert_eq!(received.len(), 5, "{said}");
         assert!(received.iter().all(|sent| *sent == received[0]), "{said} {received:#?}");
     }
 }
+
+#[tokio::test]
+async fn every_attempt_sends_what_the_bare_client_sends() {
+    let pipeline = pipeline();
+    every_attempt_is_the_clients_own(async |client, request| {
+        pipeline.execute(&client, request, TERMS).await.unwrap()
+    })
+    .await;
+}
+
+#[cfg(feature = "middleware")]
+#[tokio::test]
+async fn every_attempt_sends_what_the_bare_client_sends_from_a_stack_of_middlewares_too() {
+    let pipeline = pipeline();
+    every_attempt_is_the_clients_own(async |client, request| {
+        let client = reqwest_middleware::ClientBuilder::new(client).with(pipeline.clone()).build();
+        let mut said = http::Extensions::new();
+        said.insert(TERMS);
+        client.execute_with_extensions(request, &mut said).await.unwrap()
+    })
+    .await;
+}
+
+const TERMS: CallTerms = CallTerms::new().safe();
