@@ -194,7 +194,7 @@ impl TokioSleep {
 impl Future for TokioSleep {
     type Output = ();
 
-    #[inline]
+    #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let mut this = self.as_mut().project();
         if let Some(now) = this.read.take().filter(|now| now < this.at) {
