@@ -162,6 +162,13 @@ pub(crate) fn is_set() -> bool {
     CURRENT.get().is_some()
 }
 
+/// The deadline that was set, on that clock, which reads `now`. `None`: there is none, or more was said.
+pub(crate) fn deadline_alone<C: Clock>(clock: &C, now: Timestamp) -> Option<Timestamp> {
+    let set = CURRENT.get()?;
+    let is_alone = set.attempt.is_none() && set.retries == Retries::On;
+    if is_alone { set.deadline_on(clock, || now) } else { None }
+}
+
 /// Puts what was said into the history of a call that begins at `now`. How many attempts one outermost call may
 /// come to around it: as many as were counted, or nobody knows.
 pub(crate) fn bound<C: Clock>(

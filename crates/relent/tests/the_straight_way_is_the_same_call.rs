@@ -15,9 +15,9 @@ use std::{
 };
 
 use relent::{
-    Attempt, BreakerPolicy, BudgetPolicy, Cause, Clock, ConcurrencyPolicy, Event, Gates, Idempotency,
-    ManualClock, Observe, Pipeline, Policy, Scene, SlowCalls, StopReason, breaker::Mode, budget::SharePolicy,
-    window::Counts,
+    Ambient, Attempt, BreakerPolicy, BudgetPolicy, Cause, Clock, ConcurrencyPolicy, Event, Gates,
+    Idempotency, ManualClock, Observe, Pipeline, Policy, Scene, SlowCalls, StopReason, breaker::Mode,
+    budget::SharePolicy, window::Counts,
 };
 use support::{SECOND, standard};
 
@@ -94,23 +94,46 @@ fn policy() -> Policy {
     Policy { breaker: Some(breaker), repeat: Idempotency::Safe, ..standard() }
 }
 
+/// What the caller says of how long it waits, from the call's beginning.
+#[derive(Clone, Copy, Debug)]
+enum Deadline {
+    None,
+    Said(Duration),
+    Around(Duration),
+    /// And the caller tries again by itself.
+    AroundAnAttempt(Duration),
+}
+
 /// Plays the acts one call after the other, each call the same act at every attempt, and says how each left things.
-fn played(acts: &[Act], listened: bool, with_work: bool) -> Vec<Left> {
+fn played(acts: &[Act], listened: bool, with_work: bool, deadline: Deadline) -> Vec<Left> {
     let clock = ManualClock::new();
     let quiet = Pipeline::on(clock.clone(), policy()).unwrap();
     let pipeline = if listened { quiet.observed_by(Arc::new(Listener)) } else { quiet };
     let call = |seed, act| {
-        let calls = pipeline.calls().with_seed(seed);
-        let operation = |_: Attempt| play(clock.clone(), act);
-        catch_unwind(AssertUnwindSafe(|| match with_work {
-            true => clock.block_on(calls.run_with_work(|attempt, work| {
+        let (mut calls, mut around) = (pipeline.calls().with_seed(seed), Ambient::on(clock.clone()));
+        match deadline {
+            Deadline::None => {}
+            Deadline::Said(left) => calls = calls.with_deadline_in(left),
+            Deadline::Around(left) => around = around.until(clock.now().after(left)),
+            Deadline::AroundAnAttempt(left) => around = around.until(clock.now().after(left)).in_attempt(2),
+        }
+        let run = async {
+            let operation = |_: Attempt| play(clock.clone(), act);
+            if !with_work {
+                return calls.run(operation).await;
+            }
+            let outliving = |attempt, work| {
                 let playing = operation(attempt);
                 async move {
                     let _until_the_end = work;
                     playing.await
                 }
-            })),
-            false => clock.block_on(calls.run(operation)),
+            };
+            calls.run_with_work(outliving).await
+        };
+        catch_unwind(AssertUnwindSafe(|| match deadline {
+            Deadline::None | Deadline::Said(_) => clock.block_on(run),
+            Deadline::Around(_) | Deadline::AroundAnAttempt(_) => clock.block_on(around.scope(run)),
         }))
     };
     (0..)
@@ -133,13 +156,23 @@ fn played(acts: &[Act], listened: bool, with_work: bool) -> Vec<Left> {
 
 #[test]
 fn a_call_comes_to_the_same_whether_anybody_listens_or_not() {
-    for (number, first) in ALL.into_iter().enumerate() {
+    let (short, long) = (SECOND / 20, 3 * SECOND / 2);
+    let deadlines = [
+        Deadline::None,
+        Deadline::Said(long),
+        Deadline::Said(short),
+        Deadline::Around(long),
+        Deadline::Around(short),
+        Deadline::AroundAnAttempt(long),
+    ];
+    for first in ALL {
         for second in ALL {
             let acts = [first, second, Act::Succeed, first, second, Act::SucceedSlowly, first, Act::Succeed];
-            for with_work in [false, true] {
-                let quiet = played(&acts, false, with_work);
-                assert_eq!(quiet, played(&acts, true, with_work), "{number}: {acts:?} {with_work}");
-                assert!(quiet.iter().all(|left| left.in_flight == Some(0)), "{acts:?}");
+            for (deadline, with_work) in deadlines.into_iter().flat_map(|each| [(each, false), (each, true)])
+            {
+                let quiet = played(&acts, false, with_work, deadline);
+                assert_eq!(quiet, played(&acts, true, with_work, deadline), "{acts:?} {deadline:?}");
+                assert!(quiet.iter().all(|left| left.in_flight == Some(0)), "{acts:?} {deadline:?}");
             }
         }
     }
@@ -147,7 +180,7 @@ fn a_call_comes_to_the_same_whether_anybody_listens_or_not() {
 
 #[test]
 fn a_slow_success_opens_a_breaker_that_nobody_listens_to() {
-    let left = played(&[Act::SucceedSlowly; 7], false, false);
+    let left = played(&[Act::SucceedSlowly; 7], false, false, Deadline::None);
     assert_eq!(left[2].mode, Some(Mode::Closed));
     assert_eq!(left[3].mode, Some(Mode::Open));
     assert!(left[4].came_to.contains("Breaker"), "{}", left[4].came_to);
@@ -232,7 +265,7 @@ fn a_full_limit_says_the_same_whether_anybody_listens_or_not() {
 
 #[test]
 fn quick_successes_are_not_slow_ones() {
-    let left = played(&[Act::Succeed; 7], false, false);
+    let left = played(&[Act::Succeed; 7], false, false, Deadline::None);
     let counts = left[6].counts.unwrap();
     assert_eq!((counts.calls, counts.slow, left[6].mode), (7, 0, Some(Mode::Closed)));
 }

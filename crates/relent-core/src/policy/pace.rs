@@ -6,7 +6,7 @@
 use crate::{
     deadline::Deadlines,
     decision::StopReason,
-    history::History,
+    history::{History, Idempotency},
     policy::Policy,
     time::{Timestamp, saturating_nanos},
 };
@@ -71,6 +71,14 @@ impl Pace {
         self.first
     }
 
+    /// [`Pace::room`] for the first attempt of a call that begins at `now` and is of no use to its caller after
+    /// `upstream`. `None`: there is no room for it.
+    #[inline]
+    pub fn first_until(&self, now: Timestamp, upstream: Timestamp) -> Option<Timestamp> {
+        let deadlines = self.deadlines(now, Some(upstream), None);
+        self.room(&History::new(0, now, Idempotency::default(), deadlines), now).ok()
+    }
+
     /// [`Pace::give_up_at`], if the deadlines leave room for an attempt that begins at `now`.
     ///
     /// The first needs the policy's `min_attempt`, as [`RetryPolicy::decide`](crate::RetryPolicy::decide) says. For
@@ -121,6 +129,10 @@ mod tests {
         assert_eq!(pace.first_nanos().map(|nanos| MILLIS(3).after_nanos(nanos)), first.ok());
         for upstream in [None, Some(MILLIS(0)), Some(MILLIS(600)), Some(MILLIS(601)), Some(MILLIS(9000))] {
             let first = policy.begin(7, Timestamp::ZERO, upstream, None);
+            if let Some(upstream) = upstream {
+                let room = pace.room(&first, Timestamp::ZERO).ok();
+                assert_eq!(pace.first_until(Timestamp::ZERO, upstream), room, "{upstream:?}");
+            }
             let later = History { last_verdict: Some(Verdict::TIMED_OUT), ..first };
             for now in [0, 99, 100, 101, 500, 4399, 4400, 4499, 4500, 9000].map(MILLIS) {
                 let room = match policy.retry.decide(&first, now) {

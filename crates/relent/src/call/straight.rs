@@ -13,11 +13,12 @@ use super::{Attempt, Course};
 use crate::{
     ambient,
     calls::Said,
+    clock::Clock,
     control::{Breaker, Concurrency},
     gates::{Held, Pass},
     nesting::{self, Frame},
     overrun::{Overseen, Work},
-    pipeline::Parts,
+    pipeline::{Parts, Pipeline},
     report::{Report, Stage},
 };
 
@@ -63,13 +64,13 @@ impl<'p> Straight<'p> {
     /// A call that begins at `now` and goes straight to its attempt, unless something is in its way: all that may be is
     /// looked at before the first thing is taken.
     #[inline(always)]
-    pub(crate) fn begin(
-        parts: &'p Parts,
-        said: &Said,
+    pub(crate) fn begin<C: Clock, K>(
+        pipeline: &'p Pipeline<C, K>,
+        said: &mut Said,
         now: Timestamp,
     ) -> Result<(Self, Holding<'p>), InTheWay> {
-        let most = plainly(parts, said).ok_or(InTheWay::Anything)?;
-        let give_up_at = Timestamp::from_nanos(now.as_nanos().saturating_add(most));
+        let parts = pipeline.parts();
+        let give_up_at = plainly(pipeline, said, now).ok_or(InTheWay::Anything)?;
         let controls = parts.controls();
         let breaker = match &controls.breaker {
             Some(breaker) => Some((breaker, breaker.closed().ok_or(InTheWay::Breaker)?)),
@@ -187,14 +188,34 @@ impl Parked {
     }
 }
 
-/// The longest that the first attempt of a call may take with which nothing is special: nobody listens, nothing is
-/// around it, and its deadlines are the policy's.
+/// When the first attempt must be given up of a call with which nothing is special: nobody listens, and nothing is around
+/// it but a deadline of its caller's.
 #[inline(always)]
-fn plainly(parts: &Parts, said: &Said) -> Option<u64> {
+fn plainly<C: Clock, K>(pipeline: &Pipeline<C, K>, said: &mut Said, now: Timestamp) -> Option<Timestamp> {
+    let parts = pipeline.parts();
     let most = parts.straight_for()?;
-    let is_plain =
-        said.upstream.is_none() && !parts.is_observed() && !nesting::is_inside() && !ambient::is_set();
-    is_plain.then_some(most)
+    if parts.is_observed() || nesting::is_inside() {
+        return None;
+    }
+    match said.upstream.is_none() && !ambient::is_set() {
+        true => Some(Timestamp::from_nanos(now.as_nanos().saturating_add(most))),
+        false => until_the_callers_deadline(pipeline, said, now),
+    }
+}
+
+/// The same, where the caller has a deadline: what it [said around](crate::Ambient) the call is as if it had said it of
+/// the call.
+#[inline(never)]
+fn until_the_callers_deadline<C: Clock, K>(
+    pipeline: &Pipeline<C, K>,
+    said: &mut Said,
+    now: Timestamp,
+) -> Option<Timestamp> {
+    if ambient::is_set() {
+        let around = ambient::deadline_alone(pipeline.clock(), now)?;
+        said.upstream = Some(said.upstream.map_or(around, |known| known.min(around)));
+    }
+    pipeline.parts().pace().first_until(now, said.upstream?)
 }
 
 impl Holding<'_> {

@@ -41,7 +41,7 @@ where
         let (straight, mut holding, polled);
         if *this.step == Step::Begin {
             let began = pipeline.clock().now();
-            (straight, holding) = match Straight::begin(pipeline.parts(), this.said, began) {
+            (straight, holding) = match Straight::begin(pipeline, this.said, began) {
                 Ok(set_out) => set_out,
                 Err(in_the_way) => return Poll::Ready(Err(Turn::Begin(began, in_the_way))),
             };
