@@ -27,7 +27,8 @@ pub(crate) struct Copied<B> {
 }
 
 impl<B: Replay> Template<B> {
-    /// The request of the next attempt, with the headers that `stamp` gives it. What another one will be made from stays here, if there can be one.
+    /// The request of the next attempt, with the headers that `stamp` gives it. What another one will be made from stays
+    /// here, if there can be one.
     ///
     /// Of the head the first attempt gets the original, in whose table there may be room for the headers that a client
     /// adds. Of the body every attempt gets a copy: whatever is replayed from the original comes after what was
