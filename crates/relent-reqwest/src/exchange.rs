@@ -71,9 +71,7 @@ impl Operation for Exchange {
     }
 
     fn finish(&mut self, response: &mut Response, stop: StopReason, report: impl FnOnce() -> Report) {
-        if self.wire.reports(self.attempts, stop) {
-            response.extensions_mut().insert(report());
-        }
+        self.wire.report(response.extensions_mut(), self.attempts, stop, report);
     }
 }
 

@@ -85,9 +85,7 @@ where
     }
 
     fn finish(&mut self, response: &mut Response<ResB>, stop: StopReason, report: impl FnOnce() -> Report) {
-        if self.wire.reports(self.attempts, stop) {
-            response.extensions_mut().insert(report());
-        }
+        self.wire.report(response.extensions_mut(), self.attempts, stop, report);
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use http::{HeaderMap, Method};
-use relent::{Attempt, Calls, Idempotency, Policy, Reach, Route, StopReason};
+use http::{Extensions, HeaderMap, Method};
+use relent::{Attempt, Calls, Idempotency, Policy, Reach, Report, Route, StopReason};
 
 use crate::{
     CallTerms,
@@ -74,7 +74,7 @@ impl Wire {
         Self { key_form: form, ..self }
     }
 
-    /// Puts a [`Report`](relent::Report) into the extensions of every response, also of those that came of a first attempt that
+    /// Puts a [`Report`] into the extensions of every response, also of those that came of a first attempt that
     /// succeeded: one allocation each.
     #[must_use]
     pub fn reporting_all(self) -> Self {
@@ -126,10 +126,19 @@ impl Wire {
         }
     }
 
-    /// Whether the response that a call ended with, after so many attempts and for this reason, is to carry a report.
+    /// Puts a report into the extensions of the response that a call ended with, after so many attempts and for this reason,
+    /// if it is to carry one.
     #[inline]
-    pub fn reports(&self, attempts: u32, stop: StopReason) -> bool {
-        attempts != 1 || stop != StopReason::Succeeded || self.reports == Reports::All
+    pub fn report(
+        &self,
+        extensions: &mut Extensions,
+        attempts: u32,
+        stop: StopReason,
+        report: impl FnOnce() -> Report,
+    ) {
+        if attempts != 1 || stop != StopReason::Succeeded || self.reports == Reports::All {
+            extensions.insert(report());
+        }
     }
 }
 
