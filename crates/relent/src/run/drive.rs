@@ -93,9 +93,8 @@ pub(super) enum Turn<T, E> {
 
 /// What is to be done now.
 enum Next {
-    Begin(Attempt),
-    /// An attempt is in flight.
-    GoOn,
+    /// This attempt begins; or the one in flight goes on.
+    Attempt(Option<Attempt>),
     Stop(StopReason),
 }
 
@@ -209,12 +208,15 @@ where
             },
         };
         loop {
-            if let Next::Stop(reason) = next {
-                let this = self.project();
-                *this.step = Step::Idle;
-                return Poll::Ready((this.last.take().or(Ending::Refused), reason));
-            }
-            let result = match self.as_mut().poll_next(next, cx) {
+            let begins = match next {
+                Next::Attempt(begins) => begins,
+                Next::Stop(reason) => {
+                    let this = self.project();
+                    *this.step = Step::Idle;
+                    return Poll::Ready((this.last.take().or(Ending::Refused), reason));
+                }
+            };
+            let result = match self.as_mut().poll_next(begins, cx) {
                 Poll::Ready(result) => Some(result),
                 Poll::Pending => {
                     ready!(self.as_mut().poll_end(cx));
@@ -236,22 +238,20 @@ where
     #[inline]
     fn poll_next(
         self: Pin<&mut Self>,
-        next: Next,
+        begins: Option<Attempt>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Op::Value, Op::Error>> {
         let mut this = self.project();
         let Some(course) = this.course else { unreachable!("it has begun") };
-        match next {
-            Next::Begin(attempt) => course.frame().around(|| {
+        course.frame().around(|| {
+            if let Some(attempt) = begins {
                 let work = || course.work(this.via.pipeline().parts());
                 let future = this.operation.begin(attempt, work);
                 this.attempt.set(Some(future));
                 *this.step = Step::Attempt(attempt);
-                poll_attempt(this.attempt.as_mut(), cx)
-            }),
-            Next::GoOn => course.frame().around(|| poll_attempt(this.attempt.as_mut(), cx)),
-            Next::Stop(_) => Poll::Pending,
-        }
+            }
+            poll_attempt(this.attempt.as_mut(), cx)
+        })
     }
 
     /// What comes after the end of an attempt, when it is there.
@@ -342,7 +342,7 @@ where
         let this = self.as_mut().project();
         let clock = this.via.pipeline().clock();
         match *this.step {
-            Step::Attempt(_) => return Poll::Ready(Next::GoOn),
+            Step::Attempt(_) => return Poll::Ready(Next::Attempt(None)),
             Step::Queue => return self.poll_queue(cx),
             Step::Wait(until) => {
                 let _need_not_end = this.operation.poll_discarded(cx);
@@ -364,7 +364,7 @@ where
         let Some(course) = this.course else { unreachable!("it has begun") };
         let parts = this.via.pipeline().parts();
         match course.try_begin(parts, now) {
-            Begun::Attempt(attempt) => Poll::Ready(Next::Begin(attempt)),
+            Begun::Attempt(attempt) => Poll::Ready(Next::Attempt(Some(attempt))),
             Begun::Stopped(reason) => Poll::Ready(Next::Stop(reason)),
             Begun::Shut(_) => {
                 if let Err(reason) = course.join_queue(parts, now) {
@@ -381,7 +381,7 @@ where
         let Some(course) = this.course else { unreachable!("it has begun") };
         let begun = ready!(course.poll_queue(this.via.pipeline(), this.timer, cx));
         *this.step = Step::Idle;
-        Poll::Ready(begun.map_or_else(Next::Stop, Next::Begin))
+        Poll::Ready(begun.map_or_else(Next::Stop, |attempt| Next::Attempt(Some(attempt))))
     }
 
     /// The end of the attempt in flight, which is not ready by itself. When it is there, the attempt is dropped.
