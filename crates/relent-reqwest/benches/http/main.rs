@@ -7,7 +7,7 @@
 //! against what the bare client shows beside itself.
 //!
 //! `cargo xtask bench http`, on a machine that does nothing else. It prints, and fails where a bar is missed. For a
-//! profiler, one contestant alone: `BENCH CONTESTANT REQUESTS`, of `hyper`, `reqwest`, `hyper-by-hand`,
+//! profiler, one contestant alone: `BENCH CONTESTANT REQUESTS [AT_ONCE]`, of `hyper`, `reqwest`, `hyper-by-hand`,
 //! `reqwest-by-hand`, `relent-hyper`, `relent-reqwest`, `own-retries` and `relent-retries`. What is no matter of time, alone:
 //! `BENCH allocations`.
 
@@ -37,9 +37,12 @@ fn main() -> ExitCode {
         let server = Server::start().expect("the server of the bench starts");
         return if Bench::new(&server).memory() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
-    if let [who, requests] = &arguments[..] {
+    if let [who, numbers @ ..] = &arguments[..]
+        && let [requests, at_once @ ..] =
+            &numbers.iter().filter_map(|number| number.parse().ok()).collect::<Vec<_>>()[..]
+    {
         let server = Server::start().expect("the server of the bench starts");
-        Bench::new(&server).alone(who, requests.parse().expect("a number of requests"));
+        Bench::new(&server).alone(who, *requests, at_once.first().map_or(1, |at_once| *at_once));
         return ExitCode::SUCCESS;
     }
     // `cargo test --benches` runs it too, in a profile that would say nothing.
@@ -90,17 +93,19 @@ impl<'s> Bench<'s> {
         held.iter().all(|held| *held)
     }
 
-    fn alone(&self, who: &str, requests: u32) {
+    fn alone(&self, who: &str, requests: u32, at_once: u32) {
         let url = self.server.steady();
         match who {
-            "hyper" => self.fetch(&BareHyper::new(&url), requests, 1),
-            "hyper-by-hand" => self.fetch(&HyperByHand::new(&url), requests, 1),
-            "relent-hyper" => self.fetch(&RelentHyper::new(&url), requests, 1),
-            "reqwest" => self.fetch(&BareReqwest::new(&url), requests, 1),
-            "reqwest-by-hand" => self.fetch(&ReqwestByHand::new(&url), requests, 1),
-            "relent-reqwest" => self.fetch(&RelentReqwest::new(&url), requests, 1),
-            "own-retries" => self.fetch(&BareReqwest::retrying(&self.server.flaky()), requests, 1),
-            "relent-retries" => self.fetch(&RelentReqwest::without_delay(&self.server.flaky()), requests, 1),
+            "hyper" => self.fetch(&BareHyper::new(&url), requests, at_once),
+            "hyper-by-hand" => self.fetch(&HyperByHand::new(&url), requests, at_once),
+            "relent-hyper" => self.fetch(&RelentHyper::new(&url), requests, at_once),
+            "reqwest" => self.fetch(&BareReqwest::new(&url), requests, at_once),
+            "reqwest-by-hand" => self.fetch(&ReqwestByHand::new(&url), requests, at_once),
+            "relent-reqwest" => self.fetch(&RelentReqwest::new(&url), requests, at_once),
+            "own-retries" => self.fetch(&BareReqwest::retrying(&self.server.flaky()), requests, at_once),
+            "relent-retries" => {
+                self.fetch(&RelentReqwest::without_delay(&self.server.flaky()), requests, at_once)
+            }
             other => panic!("there is no contestant {other}"),
         }
     }

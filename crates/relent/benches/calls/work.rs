@@ -16,7 +16,7 @@ pub(crate) fn calls<F: Future>(
     Box::new(move |calls| {
         on_runtime(async {
             for _ in 0..calls {
-                assert!(is_right(&black_box(call().await)), "the row's call does not end as it says");
+                assert!(is_right(black_box(&call().await)), "the row's call does not end as it says");
             }
         });
     })
@@ -39,7 +39,7 @@ where
                     Ok(ready) => ready.call(()).await,
                     Err(error) => Err(error),
                 };
-                assert!(is_right(&black_box(called)), "the row's call does not end as it says");
+                assert!(is_right(black_box(&called)), "the row's call does not end as it says");
             }
         });
     })
