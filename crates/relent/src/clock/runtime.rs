@@ -2,8 +2,11 @@
 
 #![expect(clippy::disallowed_methods, reason = "this is the one place that reads a clock and sleeps")]
 
+mod alarm;
+
 use std::{
     future::Future,
+    mem,
     pin::{Pin, pin},
     sync::{Arc, OnceLock},
     task::{Context, Poll, Waker},
@@ -11,34 +14,23 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use pin_project_lite::pin_project;
 use relent_core::Timestamp;
-use tokio::time::{Instant, Sleep};
+use tokio::time::Instant;
 
+use self::alarm::Alarm;
 use super::{BlockingClock, Clock, TokioClock, Unpark};
-
-impl TokioClock {
-    /// The instant at which it reads zero.
-    #[inline]
-    fn origin(&self) -> Instant {
-        static ORIGIN: OnceLock<Instant> = OnceLock::new();
-        *ORIGIN.get_or_init(|| {
-            let read = Instant::now();
-            read.checked_sub(BEFORE_FIRST).unwrap_or(read)
-        })
-    }
-
-    fn axis(&self) -> Axis {
-        Axis { anchor: self.origin(), reads: Timestamp::ZERO }
-    }
-}
 
 impl Clock for TokioClock {
     type Sleep = TokioSleep;
 
     #[inline]
     fn now(&self) -> Timestamp {
-        reading(Timestamp::ZERO, self.origin())
+        let origin = origin(); // first: no reading is before it
+        // A branch that is never taken costs every call less than numbers to choose from.
+        match Instant::now().checked_duration_since(origin) {
+            Some(passed) => Timestamp::ZERO.after(passed),
+            None => standing_still(),
+        }
     }
 
     fn timeline(&self) -> Option<usize> {
@@ -46,12 +38,12 @@ impl Clock for TokioClock {
     }
 
     fn sleep_until(&self, at: Timestamp) -> TokioSleep {
-        TokioSleep::until(self.axis(), at)
+        TokioSleep { at, read: None, has_yielded: false, alarm: None }
     }
 
     #[inline]
     fn sleep_from_until(&self, now: Timestamp, at: Timestamp) -> TokioSleep {
-        TokioSleep::from_until(self.axis(), now, at)
+        TokioSleep { at, read: Some(now), has_yielded: false, alarm: None }
     }
 }
 
@@ -91,14 +83,21 @@ impl BlockingClock for TokioClock {
 /// A sleep panics outside a tokio runtime whose time driver is enabled.
 #[derive(Clone, Copy, Debug)]
 pub struct UnixClock {
-    axis: Axis,
+    /// What [`TokioClock`] and this clock read when this one was made.
+    anchor: Timestamp,
+    reads: Timestamp,
 }
 
 impl UnixClock {
     /// A clock that reads the system's now and not again.
     pub fn new() -> Self {
         let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        Self { axis: Axis { anchor: Instant::now(), reads: Timestamp::ZERO.after(since_1970) } }
+        Self { anchor: TokioClock.now(), reads: Timestamp::ZERO.after(since_1970) }
+    }
+
+    /// What [`TokioClock`] reads when this one reads `at`.
+    fn on_tokio(&self, at: Timestamp) -> Timestamp {
+        self.anchor.after(at.since(self.reads))
     }
 }
 
@@ -113,7 +112,7 @@ impl Clock for UnixClock {
 
     #[inline]
     fn now(&self) -> Timestamp {
-        self.axis.now()
+        self.reads.after(TokioClock.now().since(self.anchor))
     }
 
     fn timeline(&self) -> Option<usize> {
@@ -121,74 +120,32 @@ impl Clock for UnixClock {
     }
 
     fn sleep_until(&self, at: Timestamp) -> TokioSleep {
-        TokioSleep::until(self.axis, at)
+        TokioClock.sleep_until(self.on_tokio(at))
     }
 
-    #[inline]
     fn sleep_from_until(&self, now: Timestamp, at: Timestamp) -> TokioSleep {
-        TokioSleep::from_until(self.axis, now, at)
+        TokioClock.sleep_from_until(self.on_tokio(now), self.on_tokio(at))
     }
 }
 
-/// What a clock makes of tokio's instants.
-#[derive(Clone, Copy, Debug)]
-struct Axis {
-    anchor: Instant,
-    /// What the clock reads at the anchor.
-    reads: Timestamp,
-}
-
-impl Axis {
-    #[inline]
-    fn now(self) -> Timestamp {
-        reading(self.reads, self.anchor)
-    }
-
-    /// A timer that ends when the clock reads `at`, or earlier if that is further off than one timer can be.
-    #[inline]
-    fn timer(self, now: Timestamp, at: Timestamp) -> Sleep {
-        let step = at.min(now.after(LONGEST_TIMER));
-        let instant = self.anchor.checked_add(step.since(self.reads));
-        tokio::time::sleep_until(instant.unwrap_or_else(beyond_instants))
-    }
-}
-
-/// What is beyond what an instant can name is further off than one timer can be.
-#[cold]
-#[inline(never)]
-fn beyond_instants() -> Instant {
-    Instant::now() + LONGEST_TIMER
-}
-
-pin_project! {
-    /// The sleep of [`TokioClock`] and [`UnixClock`].
-    ///
-    /// # Panics
-    ///
-    /// It panics when it is polled outside a tokio runtime whose time driver is enabled.
-    #[derive(Debug)]
-    #[must_use = "it sleeps only while it is polled"]
-    pub struct TokioSleep {
-        axis: Axis,
-        at: Timestamp,
-        // What its clock read when it was made, if somebody knew.
-        read: Option<Timestamp>,
-        has_yielded: bool,
-        #[pin]
-        timer: Option<Sleep>,
-    }
-}
-
-impl TokioSleep {
-    const fn until(axis: Axis, at: Timestamp) -> Self {
-        Self { axis, at, read: None, has_yielded: false, timer: None }
-    }
-
-    /// [`TokioSleep::until`], where the clock has just read `now`.
-    #[inline]
-    fn from_until(axis: Axis, now: Timestamp, at: Timestamp) -> Self {
-        Self { read: Some(now), ..Self::until(axis, at) }
-    }
+/// The sleep of [`TokioClock`] and [`UnixClock`].
+///
+/// One of at most a minute that is dropped before its end leaves its timer, armed, to the next of its thread. Until one
+/// takes it over or it ends, that timer holds the runtime's handle and the waker of whoever polled it last, and wakes it
+/// once. (Where tokio's time is paused it is one of the timers to which that goes on by itself.)
+///
+/// # Panics
+///
+/// It panics when it is polled outside a tokio runtime whose time driver is enabled.
+#[derive(Debug)]
+#[must_use = "it sleeps only while it is polled"]
+pub struct TokioSleep {
+    /// On [`TokioClock`].
+    at: Timestamp,
+    // What its clock read when it was made, if somebody knew.
+    read: Option<Timestamp>,
+    has_yielded: bool,
+    alarm: Option<Alarm>,
 }
 
 impl Future for TokioSleep {
@@ -196,14 +153,14 @@ impl Future for TokioSleep {
 
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let mut this = self.as_mut().project();
-        if let Some(now) = this.read.take().filter(|now| now < this.at) {
-            this.timer.set(Some(this.axis.timer(now, *this.at)));
+        let at = self.at;
+        if let Some(now) = self.read.take().filter(|now| *now < at) {
+            self.alarm = Some(Alarm::set(now, at));
         }
-        if let Some(timer) = this.timer.as_pin_mut()
+        if let Some(timer) = &mut self.alarm
             && timer.poll(cx).is_pending()
         {
-            *this.has_yielded = true;
+            self.has_yielded = true;
             return Poll::Pending;
         }
         self.poll_step(cx)
@@ -213,52 +170,63 @@ impl Future for TokioSleep {
 impl TokioSleep {
     /// Sleeps in steps that tokio's timer can take, and looks at the clock after each: one is over, or none has begun.
     #[inline(never)]
-    fn poll_step(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let mut this = self.project();
+    fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
-            let now = this.axis.now();
-            if now >= *this.at {
-                this.timer.set(None);
-                if std::mem::replace(this.has_yielded, true) {
+            let now = TokioClock.now();
+            if now >= self.at {
+                self.stop();
+                if mem::replace(&mut self.has_yielded, true) {
                     return Poll::Ready(());
                 }
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            this.timer.set(Some(this.axis.timer(now, *this.at)));
-            if let Some(timer) = this.timer.as_mut().as_pin_mut()
-                && timer.poll(cx).is_pending()
-            {
-                *this.has_yielded = true;
+            let timer = match self.alarm.take() {
+                Some(timer) => timer.again(now, self.at),
+                None => Alarm::set(now, self.at),
+            };
+            if self.alarm.insert(timer).poll(cx).is_pending() {
+                self.has_yielded = true;
                 return Poll::Pending;
             }
         }
     }
-}
 
-/// What a clock reads now that read this at the anchor. Before it, it stood still. (A branch that is never taken costs
-/// every call less than numbers to choose from.)
-#[inline]
-fn reading(at_anchor: Timestamp, anchor: Instant) -> Timestamp {
-    match Instant::now().checked_duration_since(anchor) {
-        Some(passed) => at_anchor.after(passed),
-        None => standing_still(at_anchor),
+    #[inline(always)]
+    fn stop(&mut self) {
+        if let Some(timer) = self.alarm.take() {
+            timer.keep();
+        }
     }
 }
 
+impl Drop for TokioSleep {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// The instant at which [`TokioClock`] reads zero.
+#[inline]
+fn origin() -> Instant {
+    static ORIGIN: OnceLock<Instant> = OnceLock::new();
+    *ORIGIN.get_or_init(|| {
+        let read = Instant::now();
+        read.checked_sub(BEFORE_FIRST).unwrap_or(read)
+    })
+}
+
+/// Before its origin a clock stands still.
 #[cold]
 #[inline(never)]
-const fn standing_still(at_anchor: Timestamp) -> Timestamp {
-    at_anchor
+const fn standing_still() -> Timestamp {
+    Timestamp::ZERO
 }
 
 /// How far the origin of [`TokioClock`] lies before the first reading: a runtime whose time was paused earlier
 /// reads an earlier instant, and must not be told that it is the origin.
 const BEFORE_FIRST: Duration = Duration::from_secs(3600);
-
-/// The longest single timer. Tokio's wheel ends after 2.2 years and others' at 2³¹ ms (24.8 days); a day is
-/// below them all and waking once a day costs nothing.
-const LONGEST_TIMER: Duration = Duration::from_secs(24 * 3600);
 
 #[cfg(test)]
 mod tests {
