@@ -24,8 +24,6 @@ pub(crate) use sim::{
 };
 
 /// Retries that know when to stop, and where the work goes then.
-///
-/// Exit codes: 0 done, 1 the thing failed or was found, 2 wrong use.
 #[derive(Debug, Parser)]
 #[command(name = "relent", version, propagate_version = true, after_help = FIRST_STEPS)]
 pub(crate) struct Cli {
@@ -135,7 +133,7 @@ pub(crate) struct DemoArgs {
 pub(crate) const DEFAULT_DATA: &str = "./relent-data";
 
 const FIRST_STEPS: &str = "\
-Exit codes: 0 done, 1 the thing failed or was found, 2 wrong use.
+Exit codes: 0 done, 1 the thing failed or was found, 2 wrong use; of `relent call` also 3, nobody knows.
 
 First steps:
   relent demo                                    see what it does, in under a minute

@@ -354,6 +354,15 @@ fn several_ids_in_json_are_an_array_with_an_entry_each() {
 }
 
 #[test]
+fn the_exit_codes_are_told_once_and_all_of_them() {
+    for flag in ["-h", "--help"] {
+        let help = relent().arg(flag).run().done();
+        assert_eq!(help.matches("Exit codes:").count(), 1, "{help}");
+        assert!(help.contains("of `relent call` also 3"), "{help}");
+    }
+}
+
+#[test]
 fn every_help_page_has_an_example() {
     let mut left = vec![Vec::<String>::new()];
     let mut seen = 0;
