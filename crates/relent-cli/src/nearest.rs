@@ -1,10 +1,12 @@
 //! What somebody probably meant who wrote a name that does not exist.
 
 /// Adds to serde's sentence about an unknown field the nearest field that it lists, if one is near:
-/// ``unknown field `lisen`, expected one of `listen`, `data`; did you mean `listen`?``
+/// ``unknown field `lisen`, expected one of `listen`, `data`; did you mean `listen`?`` The sentence may stand under the
+/// line that it is about, as TOML's errors have it.
 pub(crate) fn with_suggestion(sentence: &str) -> String {
-    let mut quoted = sentence.split('`').skip(1).step_by(2);
-    let unknown = quoted.next().filter(|_| sentence.starts_with("unknown "));
+    let said = sentence.lines().next_back().unwrap_or_default();
+    let mut quoted = said.split('`').skip(1).step_by(2);
+    let unknown = quoted.next().filter(|_| said.starts_with("unknown "));
     match unknown.and_then(|unknown| nearest(unknown, quoted)) {
         Some(meant) => format!("{sentence}; did you mean `{meant}`?"),
         None => sentence.to_owned(),
@@ -46,6 +48,8 @@ mod tests {
         assert_eq!(with_suggestion(said), format!("{said}; did you mean `listen`?"));
         let far = "unknown field `colour`, expected one of `data`, `listen`";
         assert_eq!(with_suggestion(far), far);
+        let under_its_line = format!("TOML parse error at line 1, column 1\n1 | lisen = `x`\n{said}");
+        assert_eq!(with_suggestion(&under_its_line), format!("{under_its_line}; did you mean `listen`?"));
         let other = "missing field `data`";
         assert_eq!(with_suggestion(other), other);
     }

@@ -166,6 +166,8 @@ fn nothing_is_not_sound() {
     assert!(check(&[&file(&folder, "empty.toml", "\n")]).failed(2).contains("empty.toml: it is empty"));
     let said = check(&[&file(&folder, "retry.toml", "retry = 5\n")]).failed(2);
     assert!(said.contains("expected a table"), "{said}");
+    let said = check(&[&file(&folder, "slip.toml", "atempt_timeout = \"5s\"\n")]).failed(2);
+    assert!(said.contains("did you mean `attempt_timeout`?"), "{said}");
 }
 
 #[test]

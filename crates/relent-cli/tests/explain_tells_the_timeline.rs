@@ -141,6 +141,8 @@ fn what_is_wrong_is_named_with_exit_2() {
     let negative = file("negative.toml", "attempt_timeout = \"-1s\"\n");
     let impossible = file("impossible.toml", "[retry]\nmax_attempts = 0\n");
     let broken = file("broken.toml", "attempt_timeout = \n");
+    let slip = file("slip.toml", "[retry]\nbackof = \"1s\"\n");
+    let server = file("server.toml", "listen = \"127.0.0.1:0\"\n[policies.shop]\nrepeat = \"keyed\"\n");
     let cases: &[(&[&str], &[&str])] = &[
         (&["--outcomes", "503,tiemout"], &["\"tiemout\"", "header_timeout", "lost"]),
         (&["--outcomes", "503 after 2s"], &["\"after\"", "asks 2s"]),
@@ -150,6 +152,8 @@ fn what_is_wrong_is_named_with_exit_2() {
         (&[&negative], &["attempt_timeout", "negative"]),
         (&[&impossible], &["retry.max_attempts", "1 or more"]),
         (&[&broken], &["broken.toml", "line 1"]),
+        (&[&slip], &["slip.toml", "line 2", "did you mean `backoff`?"]),
+        (&[&server], &["server.toml", "[policies.NAME]", "relent check"]),
         (&["no-such-policy.toml"], &["no-such-policy.toml", "No such file"]),
         (&["--repeat", "sometimes"], &["sometimes", "keyed"]),
         (&["--seed", "one"], &["--seed"]),

@@ -15,6 +15,7 @@ use serde::Serialize;
 use crate::{
     args::CheckArgs,
     exit::{Exit, Misuse},
+    nearest::with_suggestion,
     output::{plain, plain_block, print, print_json},
 };
 
@@ -69,7 +70,7 @@ fn reports(file: &Path, format: Option<Format>, base: &Policy, world: &World) ->
         false => fs::read_to_string(file),
     };
     let text = text.map_err(|error| error.to_string())?;
-    let document = Document::parse(&text, format, base).map_err(|why| why.to_string())?;
+    let document = Document::parse(&text, format, base).map_err(|why| with_suggestion(&why.to_string()))?;
     Ok(document.subjects.iter().map(|subject| check(subject, world)).collect())
 }
 

@@ -14,6 +14,7 @@ use relent_core::{
 use crate::{
     args::ExplainArgs,
     exit::{Exit, Misuse},
+    nearest::with_suggestion,
     output::{print, print_json},
 };
 
@@ -98,8 +99,18 @@ pub(super) fn policy(preset: Option<&str>, file: Option<&Path>) -> anyhow::Resul
 fn read(file: &Path, base: Preset) -> anyhow::Result<Policy> {
     let wrong = |why: &dyn std::fmt::Display| Misuse::new(format!("{}: {why}", file.display()));
     let text = fs::read_to_string(file).map_err(|error| wrong(&error))?;
-    let text: PolicyText = toml::from_str(&text).map_err(|error| wrong(&error.to_string().trim_end()))?;
-    text.over(base.policy()).map_err(|invalid| wrong(&invalid))
+    parse(&text, base.policy()).map_err(|why| wrong(&why))
+}
+
+/// One policy's text, over what it leaves out.
+pub(super) fn parse(text: &str, base: Policy) -> Result<Policy, String> {
+    let read: PolicyText = toml::from_str(text).map_err(|error| {
+        match toml::from_str::<toml::Table>(text).is_ok_and(|table| table.contains_key("policies")) {
+            true => SEVERAL.into(),
+            false => with_suggestion(error.to_string().trim_end()),
+        }
+    })?;
+    read.over(base).map_err(|invalid| invalid.to_string())
 }
 
 /// What the policy has that calls share: a timeline of one call cannot show it, and must not hide it.
@@ -130,3 +141,6 @@ const fn hint(end: Option<StopReason>) -> &'static str {
         _ => "",
     }
 }
+
+const SEVERAL: &str = "it is a server's configuration, and here one policy is asked for: write the one that is meant, \
+                       what stands under its [policies.NAME], to a file of its own; `relent check` reads them all";

@@ -8,7 +8,7 @@ use relent_sim::{
     scenario::{Standard, standard},
 };
 
-use crate::{exit::Misuse, nearest::nearest, output::plain};
+use crate::{commands::explain::parse, exit::Misuse, nearest::nearest, output::plain};
 
 /// A policy, and what it goes by.
 pub(super) struct Chosen {
@@ -25,8 +25,7 @@ impl Chosen {
         }
         let text = read(written, "policy", policies::names())?;
         let wrong = |why: &dyn std::fmt::Display| Misuse::new(format!("{written}: {why}"));
-        let text: PolicyText = toml::from_str(&text).map_err(|error| wrong(&error.to_string().trim_end()))?;
-        let policy = text.over(Policy::live()).map_err(|invalid| wrong(&invalid))?;
+        let policy = parse(&text, Policy::live()).map_err(|why| wrong(&why))?;
         for warning in policy.validate().map_err(|invalid| wrong(&invalid))? {
             let told = format!("relent: {}: {written}: {warning}", warning.severity().name());
             eprintln!("{}", plain(&told));
