@@ -170,6 +170,16 @@ fn nothing_is_not_sound() {
     assert!(said.contains("did you mean `attempt_timeout`?"), "{said}");
 }
 
+/// Each is YAML, or looks like it.
+#[test]
+fn a_slip_in_a_file_called_toml_is_told_as_one_of_toml() {
+    let folder = tempfile::tempdir().unwrap();
+    for text in ["attempt_timeout: 5s\n", "[retry\nmax_attempts=3\n", "[\ntotal_timeout=\"1s\"\n"] {
+        let said = check(&[&file(&folder, "slip.toml", text)]).failed(2);
+        assert!(said.contains("slip.toml: not TOML: ") && said.contains("line "), "{said}");
+    }
+}
+
 #[test]
 fn a_change_of_several_lines_is_shown_with_each_on_its_own() {
     let folder = tempfile::tempdir().unwrap();

@@ -70,6 +70,8 @@ fn reports(file: &Path, format: Option<Format>, base: &Policy, world: &World) ->
         false => fs::read_to_string(file),
     };
     let text = text.map_err(|error| error.to_string())?;
+    // Only relent's own are in TOML; without this a slip in one is read as YAML, and complained of as that.
+    let format = format.or_else(|| (file.extension()? == "toml").then_some(Format::Relent));
     let document = Document::parse(&text, format, base).map_err(|why| with_suggestion(&why.to_string()))?;
     Ok(document.subjects.iter().map(|subject| check(subject, world)).collect())
 }
