@@ -73,6 +73,18 @@ fn attempts_go_to_stderr_and_the_body_to_stdout() {
 }
 
 #[test]
+fn what_is_doubtful_in_a_file_is_told_and_a_built_in_policy_is_not_doubted() {
+    let receiver = receiver([says(200, "")]);
+    let url = receiver.url("/");
+    let hopeful = Quick::new("").call(&["--deadline", "1s", &url]).stderr;
+    assert!(hopeful.starts_with("relent: warning: "), "{hopeful}");
+    for args in [&[][..], &["--deadline", "1s"], &["--preset", "envoy"]] {
+        let told = relent().arg("call").args(args).arg(&url).run().stderr;
+        assert!(told.starts_with("relent: attempt 1: 200 after "), "{args:?}: {told}");
+    }
+}
+
+#[test]
 fn silence_and_a_head_can_be_had() {
     let receiver = receiver([says(200, "seven apples\n")]);
     let ended = Quick::new("").call(&["-s", "-i", &receiver.url("/stock")]);
@@ -298,6 +310,7 @@ fn what_is_written_wrong_ends_with_2_and_says_what_is_right() {
         (&["http://x/", "-H", "bad name: x"], "-H \"bad name: x\""),
         (&["http://x/", "-X", "NO METHOD"], "is not a method"),
         (&["http://x/", "--deadline", "soon"], "--deadline: "),
+        (&["http://x/", "--deadline", "0s"], "--deadline: 0s makes no sense here"),
         (&["http://x/", "--idle", "soon"], "--idle: "),
         (&["http://x/", "--idempotency-key=a b"], "an idempotency key is "),
         (&["http://x/", "--cacert", "/nowhere/ca.pem"], "--cacert: "),

@@ -86,9 +86,13 @@ fn layer(args: &CallArgs, journal: Arc<Journal>) -> anyhow::Result<PipelineLayer
         policy.business_deadline = None;
     }
     let policy = Policy { budget: None, ..policy };
-    let wrong = |invalid: relent::Invalid| Misuse::new(format!("{name}: {invalid}"));
+    let wrong = |invalid: relent::Invalid| match (&args.deadline, invalid.field.as_str()) {
+        (Some(_), "total_timeout") => Misuse::new(format!("--deadline: {}", invalid.reason)),
+        _ => Misuse::new(format!("{name}: {invalid}")),
+    };
     for warning in policy.validate().map_err(wrong)? {
-        if !args.silent {
+        // Whoever took a built-in policy wrote nothing that could be doubted, and a script calls a thousand times.
+        if args.policy.is_some() && !args.silent {
             eprintln!("relent: {}: {name}: {warning}", warning.severity().name());
         }
     }
