@@ -28,7 +28,7 @@ pub struct Report {
 }
 
 /// A refusal without its gate, which stands in `stop`, in few bytes: an error must stay small enough to return.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Eq, PartialEq)]
 pub(crate) struct Advice {
     /// The end of time: no moment is known.
     until: Timestamp,
@@ -45,8 +45,19 @@ impl Advice {
     }
 
     fn refusal(self, by: Gate) -> Refusal {
-        let until = (self.until < Timestamp::MAX).then_some(self.until);
-        Refusal { by, until, advised: Duration::from_nanos(self.advised) }
+        Refusal { by, until: self.until(), advised: Duration::from_nanos(self.advised) }
+    }
+
+    fn until(self) -> Option<Timestamp> {
+        (self.until < Timestamp::MAX).then_some(self.until)
+    }
+}
+
+/// What it says, not how it is kept: a program that returns its error from `main` shows this to a person.
+impl fmt::Debug for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let advised = Duration::from_nanos(self.advised);
+        f.debug_struct("Advice").field("until", &self.until()).field("advised", &advised).finish()
     }
 }
 
@@ -140,5 +151,19 @@ impl Report {
             Some(refusal) => write!(f, ", worth trying again in {}", Brief(refusal.advised)),
             None => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_debug_form_of_an_advice_has_no_end_of_time_in_it() {
+        assert_eq!(format!("{:?}", Advice::of(None)), "Advice { until: None, advised: 0ns }");
+        let until = Some(Timestamp::ZERO.after(Duration::from_secs(1)));
+        let refusal = Refusal { by: Gate::Breaker, until, advised: Duration::from_secs(2) };
+        let told = format!("{:?}", Advice::of(Some(refusal)));
+        assert!(told.contains("Some(") && told.ends_with("advised: 2s }"), "{told}");
     }
 }
