@@ -42,6 +42,19 @@ impl<C: Clock, K> Pipeline<C, K> {
     ///
     /// It keeps times of its pipelines' clock: whoever shares it must have a clock with the same origin, or its breaks
     /// last for years or not at all.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use relent::{BreakerPolicy, Pipeline, Policy, control::Breaker};
+    ///
+    /// let breaker = Breaker::new(&BreakerPolicy::default())?;
+    /// # #[cfg(feature = "tokio")] {
+    /// let reads = Pipeline::new(Policy::live())?.named("users").with_breaker(&breaker);
+    /// let writes = Pipeline::new(Policy::live())?.named("users").with_breaker(&breaker);
+    /// # }
+    /// # Ok::<_, relent::Invalid>(())
+    /// ```
     #[must_use]
     pub fn with_breaker(mut self, breaker: &Breaker) -> Self {
         self.controls_mut().breaker = Some(breaker.clone());
