@@ -312,6 +312,7 @@ fn what_is_written_wrong_ends_with_2_and_says_what_is_right() {
         (&["http://x/", "--deadline", "soon"], "--deadline: "),
         (&["http://x/", "--deadline", "0s"], "--deadline: 0s makes no sense here"),
         (&["http://x/", "--idle", "soon"], "--idle: "),
+        (&["http://x/", "-d", "@no-such-file"], "-d @no-such-file: "),
         (&["http://x/", "--idempotency-key=a b"], "an idempotency key is "),
         (&["http://x/", "--cacert", "/nowhere/ca.pem"], "No such file"),
     ] {

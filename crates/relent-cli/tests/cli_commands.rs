@@ -117,6 +117,7 @@ fn wrong_use_ends_with_2_and_says_what_to_write() {
         (&["send", "http://h/", "-H", "no colon"], "name: value"),
         (&["send", "http://h/", "--label", "no mark"], "name=value"),
         (&["send", "http://h/", "-d", "@"], "standard input"),
+        (&["send", "http://h/", "-d", "@no-such-file"], "-d @no-such-file: "),
         (&["send", "http://h/", "--repeat", "sometimes"], "keyed"),
         (&["ls", "--state", "lost"], "in_flight"),
         (&["ls", "--limit", "0"], "1..=250"),

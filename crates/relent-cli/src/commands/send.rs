@@ -67,7 +67,8 @@ pub(super) fn body(text: &str) -> anyhow::Result<Vec<u8>> {
             Ok(bytes)
         }
         Some("") => Err(Misuse::new("-d @: name a file after the @, or - for standard input")),
-        Some(file) => fs::read(file).with_context(|| format!("the body's file {file} cannot be read")),
+        Some(file) => fs::read(file)
+            .map_err(|error| Misuse::new(format!("-d @{file}: the body's file cannot be read: {error}"))),
     }
 }
 
