@@ -104,6 +104,15 @@ fn a_script_that_is_not_understood_or_would_serve_everyone_is_refused() {
     }
 }
 
+#[test]
+fn an_address_that_is_taken_is_told_with_the_way_out() {
+    let first = Serving::start(&[]);
+    let ended = relent().args(["probe", "serve", "--listen", &first.address]).output().unwrap();
+    assert_eq!(ended.status.code(), Some(1));
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert!(said.contains(&first.address) && said.contains("another with --listen"), "{said}");
+}
+
 struct Serving {
     child: Child,
     address: String,

@@ -23,8 +23,9 @@ pub(super) async fn run(args: ProbeServeArgs) -> anyhow::Result<Exit> {
             args.listen
         )));
     }
-    let dependency = Dependency::listen(args.listen, script, Limits::default())
-        .with_context(|| format!("listening on {}", args.listen))?;
+    let dependency = Dependency::listen(args.listen, script, Limits::default()).with_context(|| {
+        format!("cannot listen on {}; free it, or choose another with --listen", args.listen)
+    })?;
     eprintln!("relent: serving {} (Ctrl-C ends it)", dependency.url("/"));
     let began = relent::Clock::now(&dependency.clock());
     // Both arms are cancel safe: what was not printed is not printed, and a signal is only waited for.
