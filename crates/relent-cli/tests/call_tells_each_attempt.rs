@@ -311,6 +311,7 @@ fn what_is_written_wrong_ends_with_2_and_says_what_is_right() {
         (&["http://x/", "-X", "NO METHOD"], "is not a method"),
         (&["http://x/", "--deadline", "soon"], "--deadline: "),
         (&["http://x/", "--deadline", "0s"], "--deadline: 0s makes no sense here"),
+        (&["http://x/", "--deadline", "-1s"], "--deadline: \"-1s\" is not a duration: it is negative"),
         (&["http://x/", "--idle", "soon"], "--idle: "),
         (&["http://x/", "-d", "@no-such-file"], "-d @no-such-file: "),
         (&["http://x/", "--idempotency-key=a b"], "an idempotency key is "),

@@ -148,6 +148,7 @@ fn wrong_use_says_what_is_right() {
     for (args, told) in [
         (&["--preset", "fast"][..], "write one of default, durable"),
         (&["--load", "many"], "--load: \"many\" is not a number a second"),
+        (&["--load", "-5"], "--load: \"-5\" is not a number a second"),
         (&["--callers", "7"], "--callers needs --capacity"),
         (&["--capacity", "7"], "--capacity needs --load or --callers"),
         (&["--deadline", "0s"], "--deadline: a caller that has no time makes no call"),

@@ -87,6 +87,14 @@ fn send_takes_bytes_from_standard_input_as_they_are() {
 }
 
 #[test]
+fn a_body_may_begin_like_a_flag() {
+    let (server, receiver) = (Server::start(), Receiver::open());
+    let id = server.command(&["send", &receiver.url("/200"), "-d", "-1"]).done();
+    server.wait_for(id.trim(), "delivered");
+    assert_eq!(receiver.requests()[0].body, b"-1");
+}
+
+#[test]
 fn what_the_server_refuses_is_a_sentence_that_names_the_field() {
     let (server, receiver) = (Server::start(), Receiver::open());
     let url = receiver.url("/200");
@@ -119,6 +127,8 @@ fn wrong_use_ends_with_2_and_says_what_to_write() {
         (&["send", "http://h/", "-d", "@"], "standard input"),
         (&["send", "http://h/", "-d", "@no-such-file"], "-d @no-such-file: "),
         (&["send", "http://h/", "--repeat", "sometimes"], "keyed"),
+        (&["serve", "--drain", "-3s"], "drain: \"-3s\" is not a duration: it is negative"),
+        (&["probe", "--patience", "-3s", "--", "true"], "\"-3s\" is not a duration: it is negative"),
         (&["ls", "--state", "lost"], "in_flight"),
         (&["ls", "--limit", "0"], "1..=250"),
         (&["show", "7"], "0198c5d2"),

@@ -32,7 +32,13 @@ pub(crate) struct CallArgs {
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
     pub(crate) headers: Vec<String>,
     /// The body; `@FILE` reads it from a file, `@-` from stdin.
-    #[arg(short = 'd', long = "data", visible_alias = "data-binary", value_name = "BODY")]
+    #[arg(
+        short = 'd',
+        long = "data",
+        visible_alias = "data-binary",
+        value_name = "BODY",
+        allow_hyphen_values = true
+    )]
     pub(crate) body: Option<String>,
     /// A file with one policy. What it leaves out is as in the preset.
     #[arg(long, value_name = "POLICY.toml")]
@@ -47,10 +53,10 @@ pub(crate) struct CallArgs {
     #[arg(long, value_name = "KEY", num_args = 0..=1, default_missing_value = "")]
     pub(crate) idempotency_key: Option<String>,
     /// How long the call may take with all its attempts and waits, such as 30s [default: as the policy says].
-    #[arg(long, value_name = "LENGTH")]
+    #[arg(long, value_name = "LENGTH", allow_hyphen_values = true)]
     pub(crate) deadline: Option<String>,
     /// How long the answer's body may pause between two pieces.
-    #[arg(long, value_name = "LENGTH", default_value = "30s")]
+    #[arg(long, value_name = "LENGTH", allow_hyphen_values = true, default_value = "30s")]
     pub(crate) idle: String,
     /// Certificates to trust beside Mozilla's, in PEM.
     #[arg(long, value_name = "FILE")]

@@ -34,10 +34,10 @@ pub(crate) struct CheckArgs {
     pub(crate) layers: Option<u32>,
     /// Calls a second before any retry: does the breaker see enough of them, and, with --capacity, can the dependency
     /// recover under them?
-    #[arg(long, value_name = "λ")]
+    #[arg(long, value_name = "λ", allow_hyphen_values = true)]
     pub(crate) load: Option<String>,
     /// Attempts a second that the dependency can serve.
-    #[arg(long, value_name = "C")]
+    #[arg(long, value_name = "C", allow_hyphen_values = true)]
     pub(crate) capacity: Option<String>,
     /// Callers that call again as soon as their call has ended: can the dependency recover under them?
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -46,7 +46,7 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) hosts: Option<u32>,
     /// How long the caller has for the whole call: `2s`.
-    #[arg(long, value_name = "LENGTH")]
+    #[arg(long, value_name = "LENGTH", allow_hyphen_values = true)]
     pub(crate) deadline: Option<String>,
     /// Print JSON.
     #[arg(long)]

@@ -16,7 +16,13 @@ pub(crate) struct ClientArgs {
     #[arg(long, value_name = "DIR", env = "RELENT_DATA", default_value = DEFAULT_DATA)]
     pub(crate) data: PathBuf,
     /// How long to wait for each answer of the server.
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = relent_core::parse_duration)]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        allow_hyphen_values = true,
+        default_value = "30s",
+        value_parser = relent_core::parse_duration
+    )]
     pub(crate) timeout: Duration,
     /// Print JSON.
     #[arg(long)]
@@ -41,16 +47,16 @@ pub(crate) struct SendArgs {
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
     pub(crate) headers: Vec<String>,
     /// The body; `@FILE` reads it from a file, `@-` from stdin.
-    #[arg(short = 'd', long = "body", value_name = "BODY")]
+    #[arg(short = 'd', long = "body", value_name = "BODY", allow_hyphen_values = true)]
     pub(crate) body: Option<String>,
     /// The idempotency key: sending the same again with it is accepted once.
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<String>,
     /// Not to be sent before this: a duration from now (`10m`) or an RFC 3339 time.
-    #[arg(long, value_name = "WHEN")]
+    #[arg(long, value_name = "WHEN", allow_hyphen_values = true)]
     pub(crate) not_before: Option<String>,
     /// Of no use after this: a duration from now (`1h`) or an RFC 3339 time.
-    #[arg(long, value_name = "WHEN")]
+    #[arg(long, value_name = "WHEN", allow_hyphen_values = true)]
     pub(crate) deadline: Option<String>,
     /// The policy: `durable`, or a name from `[policies.NAME]` of the server's settings [default: durable].
     #[arg(long, value_name = "NAME")]

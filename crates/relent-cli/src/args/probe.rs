@@ -35,10 +35,22 @@ pub(crate) struct ProbeArgs {
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) calls: u32,
     /// How long each client is watched after its first request, before it is killed.
-    #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = relent_core::parse_duration)]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        allow_hyphen_values = true,
+        default_value = "20s",
+        value_parser = relent_core::parse_duration
+    )]
     pub(crate) patience: Duration,
     /// How long everything may take; what is not over by then is undecided.
-    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = relent_core::parse_duration)]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        allow_hyphen_values = true,
+        default_value = "5m",
+        value_parser = relent_core::parse_duration
+    )]
     pub(crate) time: Duration,
     /// How many clients are at work at a time.
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1000))]

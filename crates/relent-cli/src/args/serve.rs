@@ -42,7 +42,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "SIZE")]
     pub(crate) body_limit: Option<String>,
     /// How long attempts in flight may take to finish after SIGTERM [default: 10s].
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) drain: Option<String>,
     /// The most attempts in flight at a time [default: 256].
     #[arg(long, value_name = "N")]
@@ -51,7 +51,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "N")]
     pub(crate) per_destination: Option<usize>,
     /// How long a connection to a receiver may take to be made [default: 5s].
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) connect_timeout: Option<String>,
     /// How much of a response is kept [default: 16KiB].
     #[arg(long, value_name = "SIZE")]
