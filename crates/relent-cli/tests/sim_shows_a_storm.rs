@@ -162,7 +162,7 @@ fn what_cannot_be_run_is_refused_with_the_field_and_the_way_out() {
         ("kind = \"refuse\"", "kind = \"refuze\"", "effect[0].kind: \"refuze\" is not known"),
         ("for = \"30s\"", "for = \"30\"", "effect[0].for: \"30\" is not a duration: the unit is missing"),
         ("for = \"30s\"", "for = \"1h\"", "lengthen duration"),
-        ("workers = 10", "wrokers = 10", "unknown field `wrokers`"),
+        ("workers = 10", "wrokers = 10", "did you mean `workers`?"),
         ("at_most = 1.1", "at_least = 1\nat_most = 1.1", "at_most or at_least"),
         (
             "measure = \"arrivals_per_call\"\nover = \"from",

@@ -5,10 +5,15 @@ use std::{fs, path::Path};
 use relent_core::{Policy, PolicyText};
 use relent_sim::{
     Scenario, policies,
-    scenario::{Standard, standard},
+    scenario::{Standard, Unusable, standard},
 };
 
-use crate::{commands::explain::parse, exit::Misuse, nearest::nearest, output::plain};
+use crate::{
+    commands::explain::parse,
+    exit::Misuse,
+    nearest::{nearest, with_suggestion},
+    output::plain,
+};
 
 /// A policy, and what it goes by.
 pub(super) struct Chosen {
@@ -49,12 +54,12 @@ pub(super) fn scenario(written: &str, settings: &[String]) -> anyhow::Result<Sce
             })
         })
         .collect::<Result<_, _>>()?;
-    let wrong = |why: &dyn std::fmt::Display| Misuse::new(format!("{written}: {why}"));
+    let wrong = |why: Unusable| Misuse::new(format!("{written}: {}", with_suggestion(&why.to_string())));
     match standard(written) {
-        Some(standard) => standard.scenario(&settings).map_err(|unusable| wrong(&unusable)),
+        Some(standard) => standard.scenario(&settings).map_err(wrong),
         None => {
             let text = read(written, "scenario", Standard::ALL.iter().map(|standard| standard.id))?;
-            Scenario::parse(&text, &settings).map_err(|unusable| wrong(&unusable))
+            Scenario::parse(&text, &settings).map_err(wrong)
         }
     }
 }
