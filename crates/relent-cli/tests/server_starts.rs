@@ -4,13 +4,20 @@ mod host;
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command};
 
-use host::{Host, exchange, serve, serve_after, serve_on};
+use host::{Host, eventually, exchange, serve, serve_after, serve_on};
 use serde_json::json;
 
 struct Ended {
     code: Option<i32>,
     stdout: String,
     stderr: String,
+}
+
+/// The address is in its file a moment before the start is logged.
+fn line_of_the_start(host: &Host) -> serde_json::Value {
+    eventually("the start is logged", || {
+        host.log_lines().into_iter().find(|line| line["message"] == "relent serves")
+    })
 }
 
 fn run(command: &mut Command) -> Ended {
@@ -32,7 +39,7 @@ fn the_first_start_makes_a_token_that_its_owner_alone_can_read() {
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&data.join("token")), 0o600);
     assert_eq!(mode(&data), 0o700, "nobody else reads what messages carry");
-    let line = host.log_lines().into_iter().find(|line| line["message"] == "relent serves").unwrap();
+    let line = line_of_the_start(&host);
     assert_eq!(line["address"], json!(format!("http://{}", host.address)));
     assert_eq!(line["data"], json!(data));
     assert_eq!(line["token"], json!(data.join("token")));
@@ -185,7 +192,7 @@ fn with_json_the_settings_are_json_and_so_are_the_logs() {
     let mut command = as_it_is();
     command.arg("--json");
     let host = Host::launch(command, folder.path());
-    assert!(host.log_lines().iter().any(|line| line["message"] == "relent serves"), "{}", host.log());
+    line_of_the_start(&host);
     let both = run(as_it_is().args(["--json", "--log", "text"]));
     assert_eq!(both.code, Some(2), "{}", both.stderr);
 }
