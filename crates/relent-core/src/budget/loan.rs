@@ -62,10 +62,14 @@ impl Default for LoanPolicy {
 
 impl LoanPolicy {
     /// What the bucket holds when full, given the calls of the last minute in thousandths.
+    ///
+    /// A large one holds whole tokens: so its size does not change with every call, and a full one need not be written at
+    /// each.
     #[inline]
     pub fn cap(&self, calls_milli: u64) -> u32 {
         let sized = calls_milli.checked_mul(u64::from(self.per_call_milli)).map(|sized| sized / 1000);
         match sized.map(u32::try_from) {
+            Some(Ok(sized)) if sized >= LARGE => (sized / 1000 * 1000).max(self.floor_milli),
             Some(Ok(sized)) => sized.max(self.floor_milli),
             _ => boundless(),
         }
@@ -105,6 +109,9 @@ impl LoanPolicy {
         tokens.saturating_add(charge)
     }
 }
+
+/// From here on a whole token is less than a hundredth of the bucket.
+const LARGE: u32 = 128_000;
 
 /// More calls than anybody makes, or a size that nothing fills.
 #[cold]
@@ -205,6 +212,13 @@ mod tests {
         assert_eq!(policy.cap(0), 3_000);
         assert_eq!(policy.cap(150_000), 3_000);
         assert_eq!(policy.cap(6_000_000), 120_000, "100 calls a second: 1.2 seconds' worth");
+        assert_eq!(policy.cap(6_399_999), 127_999);
+        assert_eq!(
+            [6_400_000, 6_449_999, 6_450_000].map(|calls| policy.cap(calls)),
+            [128_000, 128_000, 129_000]
+        );
+        let floor_milli = 500_500;
+        assert_eq!(LoanPolicy { floor_milli, ..policy }.cap(6_449_999), floor_milli);
         assert_eq!(policy.cap(u64::MAX), u32::MAX);
     }
 }
