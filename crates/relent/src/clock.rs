@@ -104,8 +104,8 @@ pub trait BlockingClock: Clock {
 
 /// The clock of live calls: monotonic, from tokio's timer.
 ///
-/// Its origin is an hour before the first reading in the process, the same for all, so that a deadline may be
-/// passed from one pipeline to another. It obeys `tokio::time::pause`.
+/// Its origin is an hour before the first reading in the process, by the machine's clock, and the same for all, so that a
+/// deadline may be passed from one pipeline to another. It obeys `tokio::time::pause`.
 ///
 /// Implements [`Clock`] with the feature `tokio`, which is on by default. Timers are exact to about a
 /// millisecond and never early.
