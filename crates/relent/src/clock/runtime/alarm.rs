@@ -17,7 +17,7 @@ use std::{
     fmt,
     future::Future,
     mem,
-    pin::Pin,
+    pin::{Pin, pin},
     task::{Context, Poll},
     time::Duration,
 };
@@ -25,6 +25,7 @@ use std::{
 use relent_core::Timestamp;
 use tokio::{
     runtime::{Handle, Id},
+    task::coop,
     time::{Instant, Sleep},
 };
 
@@ -68,9 +69,22 @@ impl Alarm {
         }
     }
 
+    /// Whether it has ended. What this task did before in its turn, an attempt of a call above all, does not hinder it to be
+    /// heard: who is always busy would never be timed out.
     #[inline]
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        self.timer.as_mut().poll(cx)
+        let polled = self.timer.as_mut().poll(cx);
+        if polled.is_pending() && !coop::has_budget_remaining() {
+            return self.poll_beyond_budget(cx);
+        }
+        polled
+    }
+
+    /// A sleep yields at least once, so that none who only sleeps goes on for ever by this.
+    #[cold]
+    #[inline(never)]
+    fn poll_beyond_budget(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        pin!(coop::unconstrained(self.timer.as_mut())).poll(cx)
     }
 
     #[inline(never)]

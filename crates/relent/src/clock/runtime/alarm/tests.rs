@@ -1,5 +1,7 @@
 //! What becomes of alarms that sleeps let go.
 
+mod strange;
+
 use std::{
     future::poll_fn,
     sync::{
