@@ -24,7 +24,7 @@ pub(crate) use self::timer::Timer;
 ///
 /// # Cancellation safety
 ///
-/// A sleep does nothing but wait: dropping it ends it and leaves nothing behind.
+/// A sleep does nothing but wait: dropping it ends it and leaves nothing behind, but for one more wake-up at most.
 ///
 /// # Examples
 ///

@@ -174,7 +174,8 @@ impl TokioSleep {
         loop {
             let now = TokioClock.now();
             if now >= self.at {
-                self.stop();
+                // Not kept: it took the waker of this poll, and would hold it until a sleep takes it over.
+                self.alarm = None;
                 if mem::replace(&mut self.has_yielded, true) {
                     return Poll::Ready(());
                 }
@@ -189,13 +190,9 @@ impl TokioSleep {
                 self.has_yielded = true;
                 return Poll::Pending;
             }
-        }
-    }
-
-    #[inline(always)]
-    fn stop(&mut self) {
-        if let Some(timer) = self.alarm.take() {
-            timer.keep();
+            // It is over already. Maybe it belongs to another runtime whose clock is ahead of this one's, and would be over
+            // for ever; the next belongs to this.
+            self.alarm = None;
         }
     }
 }
@@ -203,7 +200,9 @@ impl TokioSleep {
 impl Drop for TokioSleep {
     #[inline(always)]
     fn drop(&mut self) {
-        self.stop();
+        if let Some(timer) = self.alarm.take() {
+            timer.keep();
+        }
     }
 }
 
