@@ -131,8 +131,9 @@ impl Clock for UnixClock {
 /// The sleep of [`TokioClock`] and [`UnixClock`].
 ///
 /// One of at most a minute that is dropped before its end leaves its timer, armed, to the next of its thread. Until one
-/// takes it over or it ends, that timer holds the runtime's handle and the waker of whoever polled it last, and wakes it
-/// once. (Where tokio's time is paused it is one of the timers to which that goes on by itself.)
+/// takes it over or it ends, that timer holds the waker of whoever polled it last, and wakes it once; it holds the runtime's
+/// handle until its thread sleeps in another. (Not so where tokio's time was paused before the thread first slept in the
+/// runtime: time would go on by itself to that timer.)
 ///
 /// # Panics
 ///

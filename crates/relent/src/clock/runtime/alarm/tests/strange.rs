@@ -63,3 +63,19 @@ async fn a_sleep_ends_though_its_task_has_used_up_its_budget() {
     });
     assert!(ended.await.is_ready());
 }
+
+#[test]
+fn a_thread_keeps_alarms_where_time_passes_and_not_where_it_is_paused() {
+    async fn kept_of_one() -> usize {
+        TokioClock.sleep(Duration::ZERO).await;
+        drop(tokio::time::timeout(Duration::ZERO, TokioClock.sleep(SECOND)).await);
+        kept().len()
+    }
+    let passing = Builder::new_current_thread().enable_time().build().unwrap();
+    let moved = paused();
+    for _ in 0..2 {
+        assert_eq!(passing.block_on(kept_of_one()), 1);
+        assert_eq!(moved.block_on(kept_of_one()), 0);
+        moved.block_on(tokio::time::advance(SECOND));
+    }
+}
