@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use relent::{DurationText, Invalid, Policy, ServerWaitMode};
+use relent::{DurationText, Hints, Invalid, Policy};
 
 /// Refuses a policy under which one call may take more than an hour: what waits that long in memory is lost with
 /// its process. Every face of a client asks this before it takes a pipeline.
@@ -28,43 +28,21 @@ pub fn refuse_hours(policy: &Policy) -> Result<(), Invalid> {
     }
 }
 
-/// The longest that a call under this policy can take, by its own limits, and the field that says so. `None`:
-/// there is no end.
+/// The longest that a call under this policy can take, by its own limits or else by its attempts, and the field that
+/// says so. `None`: there is no end.
 fn longest(policy: &Policy) -> (&'static str, Option<Duration>) {
-    let retry = &policy.retry;
-    let limits = [("total_timeout", policy.total_timeout), ("business_deadline", policy.business_deadline)];
-    let limits = limits.into_iter().filter_map(|(field, limit)| Some((field, limit?)));
-    if let Some((field, limit)) = limits.min_by_key(|(_, limit)| *limit) {
-        return (field, Some(limit));
+    match policy.limit() {
+        Some((field, limit)) => (field, Some(limit)),
+        None => ("total_timeout", policy.longest_call(Hints::Obeyed)),
     }
-    ("total_timeout", retry.max_attempts.map(|attempts| all(policy, attempts)))
-}
-
-/// All attempts and the waits between them, each as long as it can be.
-fn all(policy: &Policy, attempts: u32) -> Duration {
-    let retry = &policy.retry;
-    let wait = |number| {
-        let own = retry.backoff.ceiling(number).min(retry.max_wait);
-        let asked = match retry.server_wait.mode {
-            ServerWaitMode::Ignore => Duration::ZERO,
-            ServerWaitMode::Within(most) => own.saturating_add(most).min(retry.server_wait.limit),
-            _ => retry.server_wait.limit,
-        };
-        own.max(asked)
-    };
-    let waits = (1..attempts).map_while(|number| (number < ENOUGH).then(|| wait(number)));
-    waits.fold(policy.attempt_timeout.saturating_mul(attempts), Duration::saturating_add)
 }
 
 /// An hour: no caller waits longer for an answer, and few processes are sure to live longer.
 const MOST: Duration = Duration::from_secs(3600);
 
-/// Whoever makes as many attempts takes long enough by then.
-const ENOUGH: u32 = 100_000;
-
 #[cfg(test)]
 mod tests {
-    use relent::Preset;
+    use relent::{Backoff, Jitter, Preset, ServerWaitMode};
 
     use super::*;
 
@@ -91,10 +69,27 @@ mod tests {
         };
         assert_eq!(with(Some(5), 60), Ok(()), "ten seconds of attempts and four minutes of waits");
         assert!(with(Some(5), 900).is_err(), "ten seconds of attempts and an hour of waits");
-        assert!(with(Some(5), 890).is_ok());
+        assert!(with(Some(5), 890).is_err(), "half a minute is added by chance to each");
+        assert!(with(Some(5), 867).is_ok());
         assert!(with(Some(u32::MAX), 60).is_err());
         let endless = with(None, 60).unwrap_err();
         assert!(endless.reason.contains("without end"), "{endless}");
+    }
+
+    #[test]
+    fn waits_count_as_long_as_they_can_be_drawn_and_by_the_curve_that_takes_longest() {
+        let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
+        let mut policy = Policy { total_timeout: None, ..Policy::live() };
+        policy.retry.server_wait.mode = ServerWaitMode::Ignore;
+        policy.retry.max_wait = minutes(30);
+        policy.retry.backoff = Backoff::Constant(minutes(14));
+        assert_eq!(refuse_hours(&policy), Ok(()), "four waits of 14 minutes");
+        policy.retry.jitter = Jitter::Proportional { below_milli: 200, above_milli: 200 };
+        assert!(refuse_hours(&policy).is_err(), "a fifth longer");
+        policy.retry.backoff = Backoff::Constant(minutes(1));
+        assert_eq!(refuse_hours(&policy), Ok(()));
+        policy.retry.throttled_backoff = Some(Backoff::Constant(minutes(20)));
+        assert!(refuse_hours(&policy).is_err(), "who is told that it asks too often waits longer");
     }
 
     #[test]
