@@ -20,25 +20,26 @@ use crate::{BoxError, Drain, Replay, Wire, fault::Fault, template::Template};
 pub(crate) struct Exchange<S, B, ResB> {
     /// The one that was polled before the call: the first attempt calls it, later ones call clones of it.
     service: S,
-    first: First,
+    readiness: Readiness,
     attempts: u32,
     template: Template<B>,
     wire: Arc<Wire>,
     leftover: Option<Drain<ResB>>,
 }
 
-/// How the service stands when the first attempt begins.
-enum First {
+/// How the service stands that is to send the next attempt.
+pub(crate) enum Readiness {
+    /// It says that it is ready.
     Ready,
-    /// It said that it never will be.
+    /// It says that it never will be.
     Failed(Fault),
-    Over,
+    /// It has not been asked, or no longer counts: a clone of it will be.
+    Unasked,
 }
 
 impl<S, B, ResB> Exchange<S, B, ResB> {
-    pub(crate) fn new(service: S, failed: Option<Fault>, request: Request<B>, wire: Arc<Wire>) -> Self {
-        let first = failed.map_or(First::Ready, First::Failed);
-        Self { service, first, attempts: 0, template: Template::Whole(request), wire, leftover: None }
+    pub(crate) fn new(service: S, readiness: Readiness, request: Request<B>, wire: Arc<Wire>) -> Self {
+        Self { service, readiness, attempts: 0, template: Template::Whole(request), wire, leftover: None }
     }
 }
 
@@ -59,10 +60,10 @@ where
         let Self { service, template, wire, .. } = self;
         // Made where it is used: requests are large, and every move is a copy.
         let mut next = || template.next(|headers| wire.stamp(headers, attempt));
-        match mem::replace(&mut self.first, First::Over) {
-            First::Ready => Exchanging::Sent { future: service.call(next()) },
-            First::Failed(fault) => Exchanging::Failed { fault: Some(fault) },
-            First::Over => Exchanging::Waiting {
+        match mem::replace(&mut self.readiness, Readiness::Unasked) {
+            Readiness::Ready => Exchanging::Sent { future: service.call(next()) },
+            Readiness::Failed(fault) => Exchanging::Failed { fault: Some(fault) },
+            Readiness::Unasked => Exchanging::Waiting {
                 sender: Box::new(Sender { service: service.clone(), request: Some(next()) }),
             },
         }

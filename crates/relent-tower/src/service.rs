@@ -8,22 +8,25 @@ use std::{
 
 use http::{Method, Request, Response, uri::PathAndQuery};
 use http_body::Body;
-use relent::{Calls, Clock, Pipeline, Route, Routed, TokioClock};
+use relent::{Calls, Clock, Pipeline, Route, Routed, TokioClock, breaker::Mode};
 use tower_service::Service;
 
 use crate::{
-    BoxError, CallTerms, Error, HttpClassifier, Replay, Wire, beneath::Doubt, exchange::Exchange,
-    fault::Fault, future::PipelineFuture,
+    BoxError, CallTerms, Error, HttpClassifier, Replay, Wire,
+    beneath::Doubt,
+    exchange::{Exchange, Readiness},
+    fault::Fault,
+    future::PipelineFuture,
 };
 
 /// A service under a pipeline's policy: what [`PipelineLayer`](crate::PipelineLayer) makes.
 ///
 /// It is ready when the inner service is, and calls the very service that it has polled ready. One that fails to
-/// get ready fails the first attempt, as any failure may be followed by another.
+/// get ready fails the first attempt, as any failure may be followed by another. Where the breaker lets nothing
+/// through it is ready at once, so that nobody waits for a service in trouble only to be refused.
 pub struct PipelineService<S, C = TokioClock> {
     inner: S,
-    /// What the inner service said when it was last asked whether it is ready, if it never will be.
-    failed: Option<Fault>,
+    readiness: Readiness,
     pipeline: Pipeline<C, HttpClassifier>,
     wire: Arc<Wire>,
     doubt: Doubt,
@@ -36,7 +39,14 @@ impl<S, C: Clock> PipelineService<S, C> {
         wire: Arc<Wire>,
         doubt: Doubt,
     ) -> Self {
-        Self { inner, failed: None, pipeline, wire, doubt }
+        Self { inner, readiness: Readiness::Unasked, pipeline, wire, doubt }
+    }
+
+    /// Whether the breaker would refuse an attempt now.
+    fn is_shut(&self) -> bool {
+        self.pipeline.breaker().is_some_and(|breaker| {
+            breaker.status().mode != Mode::Closed && breaker.refusal(self.pipeline.clock().now()).is_some()
+        })
     }
 
     /// The pipeline.
@@ -63,27 +73,38 @@ where
     type Future = PipelineFuture<S, B, ResB, C>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.failed = ready!(self.inner.poll_ready(cx)).err().map(Fault::of);
+        self.readiness = match self.is_shut() {
+            true => Readiness::Unasked,
+            false => match ready!(self.inner.poll_ready(cx)) {
+                Ok(()) => Readiness::Ready,
+                Err(error) => Readiness::Failed(Fault::of(error)),
+            },
+        };
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         self.doubt.tell(&self.pipeline);
         let clone = self.inner.clone();
-        let service = mem::replace(&mut self.inner, clone);
+        let mut service = mem::replace(&mut self.inner, clone);
+        let readiness = mem::replace(&mut self.readiness, Readiness::Unasked);
+        if matches!(readiness, Readiness::Unasked) {
+            // Asked before the breaker opened, it may still stand in a line, where its clones would wait behind it.
+            service = self.inner.clone();
+        }
         let policy = self.pipeline.policy();
         let route = RequestRoute::of(&request, !policy.classify.routes.is_empty());
         let said = request.extensions().get::<CallTerms>().copied().unwrap_or_default();
         let calls = Calls::through(self.pipeline.clone());
         let calls = self.wire.terms(calls, policy, route.route(), &route.method, request.headers_mut(), said);
-        let exchange = Exchange::new(service, self.failed.take(), request, Arc::clone(&self.wire));
+        let exchange = Exchange::new(service, readiness, request, Arc::clone(&self.wire));
         PipelineFuture::new(calls.routed_by(route), exchange)
     }
 }
 
 impl<S: Clone, C: Clock> Clone for PipelineService<S, C> {
     fn clone(&self) -> Self {
-        let Self { inner, failed: _, pipeline, wire, doubt } = self;
+        let Self { inner, readiness: _, pipeline, wire, doubt } = self;
         Self::new(inner.clone(), pipeline.clone(), Arc::clone(wire), doubt.clone())
     }
 }

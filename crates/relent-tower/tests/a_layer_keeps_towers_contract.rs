@@ -6,20 +6,23 @@ mod inner;
 mod policy;
 
 use std::{
+    future::{Future, Ready},
     io,
-    pin::Pin,
+    pin::{Pin, pin},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    task::{Context, Poll},
+    task::{Context, Poll, Waker},
 };
 
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::{Body, Frame};
 use http_body_util::Full;
-use relent::{Clock, Idempotency, ManualClock, Pipeline, Policy, StopReason, TokioClock};
+use relent::{
+    BreakerPolicy, Clock, Gate, Idempotency, ManualClock, Pipeline, Policy, StopReason, Timestamp, TokioClock,
+};
 use relent_tower::{PipelineFuture, PipelineLayer, PipelineService, ReplayBody, report};
 use tower::{Service, ServiceBuilder, ServiceExt, buffer::Buffer, layer::Layer, limit::ConcurrencyLimit};
 
@@ -85,8 +88,7 @@ fn a_limit_that_is_full_holds_back_who_asks_whether_it_is_ready() {
     let limited = ConcurrencyLimit::new(inner.clone(), 1);
     let mut first = layer(&clock).layer(limited);
     let mut second = first.clone();
-    let waker = std::task::Waker::noop();
-    let mut cx = Context::from_waker(waker);
+    let mut cx = Context::from_waker(Waker::noop());
     let ready = |service: &mut PipelineService<_, _>, cx: &mut Context<'_>| {
         Service::<Request<Full<Bytes>>>::poll_ready(service, cx).is_ready()
     };
@@ -96,6 +98,78 @@ fn a_limit_that_is_full_holds_back_who_asks_whether_it_is_ready() {
     assert!(!ready(&mut second, &mut cx), "the inner service's readiness is the layer's");
     drop(call);
     assert!(ready(&mut second, &mut cx), "a call that is dropped gives its place back");
+}
+
+/// Never ready, and counts how often it is asked.
+#[derive(Clone, Default)]
+struct Ill(Arc<AtomicUsize>);
+
+impl Service<Request<Full<Bytes>>> for Ill {
+    type Response = Response<Full<Bytes>>;
+    type Error = io::Error;
+    type Future = Ready<io::Result<Response<Full<Bytes>>>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Poll::Pending
+    }
+
+    fn call(&mut self, _: Request<Full<Bytes>>) -> Self::Future {
+        unreachable!("it is never ready")
+    }
+}
+
+/// A layer whose breaker is open for 30 s.
+fn open_layer(clock: &ManualClock) -> PipelineLayer<ManualClock> {
+    let policy = Policy { breaker: Some(BreakerPolicy::default()), ..policy() };
+    let pipeline = Pipeline::on(clock.clone(), policy).unwrap();
+    assert!(pipeline.breaker().unwrap().force_open(clock.now().after(30 * SECOND)).is_some());
+    PipelineLayer::new(pipeline).unwrap()
+}
+
+#[test]
+fn an_open_breaker_refuses_without_asking_whether_the_service_is_ready() {
+    // CB-11
+    let clock = ManualClock::new();
+    let ill = Ill::default();
+    let service = open_layer(&clock).layer(ill.clone());
+    let mut cx = Context::from_waker(Waker::noop());
+    for _ in 0..100 {
+        let Poll::Ready(refused) = pin!(service.clone().oneshot(get())).poll(&mut cx) else {
+            panic!("it waits for a service that is never ready")
+        };
+        assert_eq!(refused.unwrap_err().stop(), StopReason::Refused(Gate::Breaker));
+    }
+    assert_eq!((ill.0.load(Ordering::SeqCst), clock.now()), (0, Timestamp::ZERO));
+    clock.advance(30 * SECOND);
+    assert!(pin!(service.oneshot(get())).poll(&mut cx).is_pending(), "a probe waits for it");
+    assert_eq!(ill.0.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn a_place_in_line_that_an_open_breaker_made_pointless_holds_nobody_up() {
+    let clock = ManualClock::new();
+    let inner = Inner::new(&clock, [answer(200)]);
+    let limited = ConcurrencyLimit::new(inner.clone(), 1);
+    let mut holder = limited.clone();
+    let policy = Policy { breaker: Some(BreakerPolicy::default()), ..policy() };
+    let pipeline = Pipeline::on(clock.clone(), policy).unwrap();
+    let breaker = pipeline.breaker().unwrap().clone();
+    let mut service = PipelineLayer::new(pipeline).unwrap().layer(limited);
+    let mut cx = Context::from_waker(Waker::noop());
+    let ready = |service: &mut PipelineService<_, _>, cx: &mut Context<'_>| {
+        Service::<Request<Full<Bytes>>>::poll_ready(service, cx).is_ready()
+    };
+    assert!(Service::<Request<Full<Bytes>>>::poll_ready(&mut holder, &mut cx).is_ready());
+    assert!(!ready(&mut service, &mut cx), "it stands in line");
+    assert!(breaker.force_open(clock.now().after(SECOND)).is_some());
+    assert!(ready(&mut service, &mut cx));
+    clock.advance(SECOND);
+    let mut call = Box::pin(service.call(get()));
+    assert!(call.as_mut().poll(&mut cx).is_pending(), "the one place is taken");
+    drop(holder);
+    let Poll::Ready(answered) = call.as_mut().poll(&mut cx) else { panic!("it waits behind itself") };
+    assert_eq!(answered.unwrap().status(), 200);
 }
 
 /// A body that cannot be cloned, and counts how often it is read.
@@ -258,7 +332,7 @@ fn the_future_has_a_name_and_may_go_to_another_thread() {
     let clock = ManualClock::new();
     let inner = Inner::new(&clock, [answer(200)]);
     let mut service = layer(&clock).layer(inner);
-    let waker = std::task::Waker::noop();
+    let waker = Waker::noop();
     let ready = Service::<Request<Full<Bytes>>>::poll_ready(&mut service, &mut Context::from_waker(waker));
     assert!(ready.is_ready());
     sent(named(&mut service, get()));
