@@ -155,3 +155,20 @@ fn a_caller_who_retries_may_be_left_to_it() {
     let error = clock.block_on(ambient.scope(work)).unwrap_err();
     assert_eq!((error.stop(), error.report().attempts), (StopReason::Nested, 1));
 }
+
+#[test]
+fn a_deadline_set_within_leaves_the_rest_as_the_caller_said_it() {
+    // RT-21, across processes and with work of one's own between.
+    let clock = ManualClock::new();
+    let stock = Pipeline::on(clock.clone(), with_attempts(3, plain(Backoff::Constant(SECOND)))).unwrap();
+    let outer = Ambient::on(clock.clone()).in_attempt(2).without_retries();
+    for (inner, attempt) in [(Ambient::on(clock.clone()), 2), (Ambient::on(clock.clone()).in_attempt(1), 1)] {
+        let inner = inner.until(clock.now().after(60 * SECOND));
+        let work = async {
+            let here = Ambient::here(clock.clone()).expect("something was said");
+            (here.attempt(), stock.run(|_| async { Err::<(), _>(refused()) }).await.unwrap_err())
+        };
+        let (told, error) = clock.block_on(outer.clone().scope(inner.scope(work)));
+        assert_eq!((told, error.stop(), error.report().attempts), (Some(attempt), StopReason::Nested, 1));
+    }
+}

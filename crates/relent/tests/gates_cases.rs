@@ -106,6 +106,49 @@ fn a_rate_is_waited_for_within_the_deadline_and_refuses_at_once_what_would_come_
 }
 
 #[test]
+fn a_moment_that_is_the_deadline_itself_is_too_late() {
+    let clock = ManualClock::new();
+    let every_two_seconds = Some(RatePolicy { permits: 1, per: 2 * SECOND, burst: 1 });
+    let base = with_attempts(1, plain(Backoff::Constant(SECOND)));
+    let admission = Gates { rate: every_two_seconds, ..Gates::default() };
+    let users = pipeline(&clock, Policy { admission, total_timeout: Some(2 * SECOND), ..base });
+    let dependency = Dependency::new(&clock, &[at_once(200)]);
+    clock.block_on(users.run(|a| dependency.call(a))).unwrap();
+    let error = clock.block_on(users.run(|a| dependency.call(a))).unwrap_err();
+    assert_eq!((error.stop(), clock.now()), (StopReason::Refused(Gate::Rate), Timestamp::ZERO));
+}
+
+#[test]
+fn what_comes_when_the_deadline_has_passed_begins_no_attempt_and_goes_back() {
+    // TO-06: the thread was busy with something else when the deadline came, and then the place or the moment.
+    let clock = ManualClock::new();
+    let gates = Gates {
+        concurrency: Some(ConcurrencyPolicy { limit: 1, queue: 5 }),
+        rate: Some(RatePolicy { permits: 1, per: SECOND, burst: 1 }),
+    };
+    let base = with_attempts(1, plain(Backoff::Constant(SECOND)));
+    let users = pipeline(&clock, Policy { admission: gates, total_timeout: Some(2 * SECOND), ..base });
+    let dependency = Dependency::new(&clock, &[at_once(200)]);
+    let limit = users.call_limit().unwrap();
+
+    let holder = limit.try_acquire().unwrap();
+    let mut for_room = Box::pin(users.run(|a| dependency.call(a)));
+    assert!(poll_once(for_room.as_mut()).is_pending());
+    clock.advance(3 * SECOND);
+    drop(holder);
+    let Poll::Ready(Err(late)) = poll_once(for_room.as_mut()) else { panic!("it goes on") };
+    assert_eq!((late.stop(), limit.in_flight()), (StopReason::TotalTimeout, 0));
+
+    assert!(clock.block_on(users.run(|a| dependency.call(a))).is_ok(), "the permit was not used up");
+    let mut for_its_moment = Box::pin(users.run(|a| dependency.call(a)));
+    assert!(poll_once(for_its_moment.as_mut()).is_pending());
+    clock.advance(3 * SECOND);
+    let Poll::Ready(Err(late)) = poll_once(for_its_moment.as_mut()) else { panic!("it goes on") };
+    assert_eq!((late.stop(), limit.in_flight()), (StopReason::TotalTimeout, 0));
+    assert_eq!(dependency.began(), [3_000]);
+}
+
+#[test]
 fn a_send_pays_when_it_is_sent() {
     // BU-11
     let clock = ManualClock::new();

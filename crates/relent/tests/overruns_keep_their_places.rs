@@ -140,3 +140,19 @@ fn a_retry_has_a_place_of_its_own_beside_the_work_that_runs_on() {
     assert_eq!((error.stop(), error.report().attempts), (StopReason::Refused(Gate::Concurrency), 2));
     assert_eq!((threads.running(), users.overruns().running), (2, 2));
 }
+
+#[test]
+fn a_calls_own_place_is_kept_by_the_work_of_every_attempt_and_not_of_the_first_alone() {
+    // LI-09
+    let clock = ManualClock::new();
+    let twice = |gates| Policy { admission: gates, ..with_attempts(2, plain(Backoff::Constant(SECOND))) };
+    let (users, threads) = (users(&clock, twice), Threads::of(&clock));
+    let called = clock.block_on(users.calls().run_with_work(|_, work| threads.start(work)));
+    assert_eq!(called.unwrap_err().report().attempts, 2);
+    let in_flight = || users.call_limit().unwrap().in_flight();
+    assert_eq!((clock.now(), threads.running(), in_flight()), (Timestamp::from_secs(3), 2, 1));
+    clock.advance(8 * SECOND);
+    assert_eq!((threads.running(), in_flight()), (1, 1), "the second attempt's work runs on");
+    clock.advance(SECOND);
+    assert_eq!((threads.running(), in_flight()), (0, 0));
+}
