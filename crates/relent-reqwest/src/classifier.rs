@@ -100,3 +100,32 @@ fn doubted(verdict: Verdict) -> Verdict {
         other => other,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use relent::{Policy, Route};
+
+    use super::*;
+
+    #[test]
+    fn of_a_client_that_may_have_sent_more_not_even_a_fault_of_our_own_proves_that_nothing_was() {
+        let policy = Policy::live();
+        let rules = || Rulebook { classification: &policy.classify, route: Route::default() };
+        let (unknown, plain) =
+            (ReqwestClassifier::default(), ReqwestClassifier::default().trusting_clients());
+        for class in [ErrorClass::OwnFault, ErrorClass::Connect, ErrorClass::NotSent, ErrorClass::Unprocessed]
+        {
+            let doubted = unknown.failure(class, rules());
+            assert!(
+                matches!(doubted, Verdict::Failure { sent: Sent::Maybe, .. }),
+                "{} is {doubted:?}",
+                class.name()
+            );
+        }
+        assert_eq!(plain.failure(ErrorClass::OwnFault, rules()), Verdict::Neutral(Neutral::OwnFault));
+        assert!(matches!(
+            plain.failure(ErrorClass::Connect, rules()),
+            Verdict::Failure { sent: Sent::No, .. }
+        ));
+    }
+}
