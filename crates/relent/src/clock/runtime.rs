@@ -158,8 +158,8 @@ impl Future for TokioSleep {
         if let Some(now) = self.read.take().filter(|now| *now < at) {
             self.alarm = Some(Alarm::set(now, at));
         }
-        if let Some(timer) = &mut self.alarm
-            && timer.poll(cx).is_pending()
+        if let Some(alarm) = &mut self.alarm
+            && alarm.poll(cx).is_pending()
         {
             self.has_yielded = true;
             return Poll::Pending;
@@ -183,11 +183,11 @@ impl TokioSleep {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            let timer = match self.alarm.take() {
-                Some(timer) => timer.again(now, self.at),
+            let alarm = match self.alarm.take() {
+                Some(alarm) => alarm.again(now, self.at),
                 None => Alarm::set(now, self.at),
             };
-            if self.alarm.insert(timer).poll(cx).is_pending() {
+            if self.alarm.insert(alarm).poll(cx).is_pending() {
                 self.has_yielded = true;
                 return Poll::Pending;
             }
@@ -201,8 +201,8 @@ impl TokioSleep {
 impl Drop for TokioSleep {
     #[inline(always)]
     fn drop(&mut self) {
-        if let Some(timer) = self.alarm.take() {
-            timer.keep();
+        if let Some(alarm) = self.alarm.take() {
+            alarm.keep();
         }
     }
 }
