@@ -42,6 +42,18 @@ fn a_date_that_has_passed_asks_for_nothing() {
 }
 
 #[test]
+fn a_leap_second_is_read_as_the_one_after_the_last() {
+    let now = at("Sat, 31 Dec 2016 23:59:50 GMT");
+    for form in
+        ["Sat, 31 Dec 2016 23:59:60 GMT", "Saturday, 31-Dec-16 23:59:60 GMT", "Sat Dec 31 23:59:60 2016"]
+    {
+        let asked = server_wait(BUSY, &headers(&[("retry-after", form)]), now);
+        assert_eq!(asked, Some(Duration::from_secs(10)), "{form}");
+    }
+    assert_eq!(server_wait(BUSY, &headers(&[("retry-after", "Sat, 31 Dec 2016 23:58:60 GMT")]), now), None);
+}
+
+#[test]
 fn all_three_forms_of_a_date_are_read() {
     let now = at("Sun, 06 Nov 1994 08:49:07 GMT");
     for form in

@@ -44,6 +44,11 @@ where
     ///
     /// As [`Calls::run`].
     ///
+    /// # Ordering
+    ///
+    /// As [`Calls::run`], but for one thing: who waits for a rate's moment sleeps until the one that it was given, and does
+    /// not move up when somebody before it gives up.
+    ///
     /// # Panics
     ///
     /// A panic of the operation goes on to the caller.

@@ -63,7 +63,7 @@ fn a_hundred_calls_that_fail_together_wait_a_hundred_lengths_where_tower_waits_o
 }
 
 #[test]
-fn no_jitter_takes_a_wait_over_the_longest_where_backon_waits_twice_that() {
+fn jitter_that_only_shortens_takes_no_wait_over_the_longest_where_backon_waits_twice_that() {
     for jitter in [Jitter::Full, Jitter::Equal, Jitter::Decorrelated] {
         let mut policy = with_attempts(12, plain(doubling(MS(500), 2 * SECOND)));
         policy.retry.jitter = jitter;

@@ -26,8 +26,14 @@ fn sole(headers: &HeaderMap, name: HeaderName) -> Option<&::http::HeaderValue> {
 pub(super) fn date(text: &str, now: impl Fn() -> Timestamp) -> Option<SystemTime> {
     match rfc850(text) {
         Some(parts) => parts.nearest(now()),
-        None => text.parse::<HttpDate>().ok().map(SystemTime::from),
+        None => instant(text),
     }
+}
+
+/// Reads a date with a whole year. `httpdate` knows no leap seconds, which RFC 9110 allows at the end of a day.
+fn instant(text: &str) -> Option<SystemTime> {
+    let read = |text: &str| text.parse::<HttpDate>().ok().map(SystemTime::from);
+    read(text).or_else(|| Some(read(&text.replacen("23:59:60", "23:59:59", 1))? + Duration::from_secs(1)))
 }
 
 /// The obsolete form `Sunday, 06-Nov-94 08:49:37 GMT`, whose year lacks its century.
@@ -59,7 +65,7 @@ impl TwoDigitYear<'_> {
         let mut candidates = (century - 1..=century + 1).rev().filter_map(|century| {
             let Self { weekday, day, month, year, time } = self;
             let text = format!("{}, {day} {month} {:04} {time}", &weekday[..3], century * 100 + year);
-            text.parse::<HttpDate>().ok().map(SystemTime::from)
+            instant(&text)
         });
         candidates.find(|date| since_epoch(*date) <= limit)
     }
