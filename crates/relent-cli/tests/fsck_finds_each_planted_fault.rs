@@ -11,8 +11,8 @@ use std::{
 use bytes::Bytes;
 use relent_core::{Observed, Policy, Settlement, StopReason, Timestamp, Wait, WaitOrigin};
 use relent_ledger::{
-    AttemptEnd, ClaimQuery, Claimed, Destination, Finish, Ledger as _, MessageId, NewMessage, Request,
-    Truncated,
+    AttemptEnd, ClaimQuery, Claimed, Destination, Discard, Finish, Ledger as _, MessageId, NewMessage,
+    Request, Truncated,
 };
 use relent_ledger_sqlite::{Options, SqliteLedger};
 use rusqlite::Connection;
@@ -58,7 +58,7 @@ async fn fill(folder: &Path) {
     settle(&ledger, 200, Settlement::Ack).await;
     settle(&ledger, 422, stop(StopReason::Permanent)).await;
     let discarded = settle(&ledger, 422, stop(StopReason::Permanent)).await;
-    let _ = ledger.discard(discarded, at(20)).await.unwrap();
+    let _ = ledger.discard(discarded, Discard { at: at(20), seen_cycle: None }).await.unwrap();
     let wait = Wait::exactly(Duration::from_secs(3600), WaitOrigin::Backoff);
     let cancelled = settle(&ledger, 503, Settlement::Retry { wait }).await;
     let _ = ledger.cancel(cancelled, at(20)).await.unwrap();

@@ -10,8 +10,8 @@ use std::{
 use async_trait::async_trait;
 use relent_core::Timestamp;
 use relent_ledger::{
-    Accepted, Audit, ClaimQuery, Claims, Error, ErrorKind, Finish, Ledger, ListQuery, Message, MessageId,
-    NewMessage, Page, Redrive, Settled, Shelve, Stretch, Summary, Tally, Ticket,
+    Accepted, Audit, ClaimQuery, Claims, Discard, Error, ErrorKind, Finish, Ledger, ListQuery, Message,
+    MessageId, NewMessage, Page, Redrive, Settled, Shelve, Stretch, Summary, Tally, Ticket,
 };
 use rusqlite::Connection;
 use tokio::sync::{mpsc, watch};
@@ -163,8 +163,8 @@ impl Ledger for SqliteLedger {
         self.write(move |write| write::redrive(write, id, &redrive)).await
     }
 
-    async fn discard(&self, id: MessageId, at: Timestamp) -> Result<Settled, Error> {
-        self.write(move |write| write::discard(write, id, at)).await
+    async fn discard(&self, id: MessageId, discard: Discard) -> Result<Settled, Error> {
+        self.write(move |write| write::discard(write, id, discard)).await
     }
 
     async fn cancel(&self, id: MessageId, at: Timestamp) -> Result<Settled, Error> {

@@ -31,6 +31,13 @@ pub(crate) fn integer(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
+/// Names as one parameter, a JSON array: a list of any length is the same statement, compiled once. `None`: no name is
+/// asked for, and all fit.
+pub(crate) fn array<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
+    let names: Vec<&str> = names.collect();
+    (!names.is_empty()).then(|| serde_json::Value::from(names).to_string())
+}
+
 /// A message's content in the form in which it is stored.
 pub(crate) struct Content {
     pub(crate) headers: String,

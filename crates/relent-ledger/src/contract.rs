@@ -89,7 +89,9 @@ pub trait Ledger: Send + Sync + 'static {
     async fn redrive(&self, id: MessageId, redrive: Redrive) -> Result<Settled, Error>;
 
     /// Takes a dead letter off the list. It stays readable.
-    async fn discard(&self, id: MessageId, at: Timestamp) -> Result<Settled, Error>;
+    ///
+    /// - One that was redriven since the caller saw it, and is dead anew, is left: it may be for another reason.
+    async fn discard(&self, id: MessageId, discard: Discard) -> Result<Settled, Error>;
 
     /// Stops a message that is waiting or held. One in flight is not stopped.
     async fn cancel(&self, id: MessageId, at: Timestamp) -> Result<Settled, Error>;
@@ -100,6 +102,9 @@ pub trait Ledger: Send + Sync + 'static {
     async fn message(&self, id: MessageId, log: Stretch) -> Result<Option<Message>, Error>;
 
     /// A page of messages, newest first, stable while others come and go.
+    ///
+    /// - Only those in the states, with the reasons and for the destinations that are asked for. A page is full
+    ///   as long as there are more of them, however many others lie between.
     async fn list(&self, query: ListQuery) -> Result<Page<Summary>, Error>;
 
     /// Whether a small message could be accepted now: its way to the disk, with nothing left behind.
@@ -283,6 +288,15 @@ pub struct Redrive {
     pub history: Bytes,
     /// The new cycle's deadline.
     pub deadline: Option<Timestamp>,
+}
+
+/// How a dead letter is taken off the list.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Discard {
+    /// When.
+    pub at: Timestamp,
+    /// The cycle that the caller saw; if the message is in another by now, nothing is done. `None`: whichever.
+    pub seen_cycle: Option<u32>,
 }
 
 /// What became of a person's wish.

@@ -20,8 +20,8 @@ pub mod suite;
 
 pub use audit::{Audit, Finding, Rule};
 pub use contract::{
-    Accepted, AttemptEnd, ClaimQuery, Claimed, Claims, Finish, Ledger, NewMessage, Redrive, Settled, Shelve,
-    Ticket, Truncated, Work,
+    Accepted, AttemptEnd, ClaimQuery, Claimed, Claims, Discard, Finish, Ledger, NewMessage, Redrive, Settled,
+    Shelve, Ticket, Truncated, Work,
 };
 pub use error::{Error, ErrorKind};
 pub use message::{Destination, MessageId, ParseIdError, Request, State};

@@ -151,15 +151,26 @@ pub struct WaitRecord {
     pub wait: Wait,
 }
 
-/// What to list.
-#[derive(Clone, Debug)]
+/// What to list: what fits every one of its lists.
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ListQuery {
     /// Only these states; all if empty.
     pub states: Vec<State>,
+    /// Only what was given up for one of these reasons; if empty, everything, whether it has a reason or not.
+    pub reasons: Vec<StopReason>,
+    /// Only for these destinations; for all if empty.
+    pub destinations: Vec<Destination>,
     /// Go on from here.
     pub after: Option<Cursor>,
     /// No more than this.
     pub limit: usize,
+}
+
+impl ListQuery {
+    /// The newest of all messages.
+    pub const fn newest(limit: usize) -> Self {
+        Self { states: Vec::new(), reasons: Vec::new(), destinations: Vec::new(), after: None, limit }
+    }
 }
 
 /// A place in a list. Opaque outside the store.

@@ -153,6 +153,7 @@ checks! { $
         a_redrive_leaves_an_open_attempt_behind
         a_discarded_dead_letter_is_off_the_list_and_readable
         only_a_dead_letter_is_discarded
+        a_discarding_of_another_cycle_is_refused
         what_waits_can_be_cancelled
         what_is_in_flight_is_not_cancelled
         a_message_that_is_not_there_is_not_found
@@ -161,6 +162,9 @@ checks! { $
         a_log_is_read_in_stretches
         a_list_is_newest_first
         a_list_shows_only_the_states_asked_for
+        a_list_shows_only_the_reasons_asked_for
+        a_list_shows_only_the_destinations_asked_for
+        a_page_is_full_however_many_others_lie_between
         pages_are_stable_while_others_come_and_go
         a_line_says_why_its_message_waits
     }

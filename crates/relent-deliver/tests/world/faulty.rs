@@ -8,8 +8,8 @@ use std::{
 use async_trait::async_trait;
 use relent::Timestamp;
 use relent_ledger::{
-    Accepted, Audit, ClaimQuery, Claims, Error, ErrorKind, Finish, Ledger, ListQuery, Message, MessageId,
-    NewMessage, Page, Redrive, Settled, Shelve, Stretch, Summary, Tally, Ticket,
+    Accepted, Audit, ClaimQuery, Claims, Discard, Error, ErrorKind, Finish, Ledger, ListQuery, Message,
+    MessageId, NewMessage, Page, Redrive, Settled, Shelve, Stretch, Summary, Tally, Ticket,
 };
 
 /// What the driver asks of a store.
@@ -104,8 +104,8 @@ impl Ledger for Faulty {
         self.inner.redrive(id, redrive).await
     }
 
-    async fn discard(&self, id: MessageId, at: Timestamp) -> Result<Settled, Error> {
-        self.inner.discard(id, at).await
+    async fn discard(&self, id: MessageId, discard: Discard) -> Result<Settled, Error> {
+        self.inner.discard(id, discard).await
     }
 
     async fn cancel(&self, id: MessageId, at: Timestamp) -> Result<Settled, Error> {

@@ -1,7 +1,7 @@
 //! What a person wants done with a message.
 
 use relent_core::{Timestamp, Wait, WaitOrigin};
-use relent_ledger::{Error, MessageId, Redrive, Settled, State};
+use relent_ledger::{Discard, Error, MessageId, Redrive, Settled, State};
 use rusqlite::{OptionalExtension, params};
 
 use super::{Count, Write};
@@ -56,13 +56,15 @@ pub(crate) fn redrive(write: &mut Write<'_>, id: MessageId, redrive: &Redrive) -
 }
 
 /// Takes a dead letter off the list.
-pub(crate) fn discard(write: &mut Write<'_>, id: MessageId, at: Timestamp) -> Result<Settled, Error> {
+pub(crate) fn discard(write: &mut Write<'_>, id: MessageId, discard: Discard) -> Result<Settled, Error> {
     let Some(found) = find(write, id)? else { return Ok(Settled::NotFound) };
-    if found.state != State::Dead {
+    // A spoiled cycle is nobody's to compare: such a row is discarded whatever was seen.
+    let cycle = found.numbers.as_ref().map_or(discard.seen_cycle, |numbers| Some(numbers.cycle));
+    if found.state != State::Dead || (discard.seen_cycle.is_some() && discard.seen_cycle != cycle) {
         return Ok(Settled::Refused(found.state));
     }
     leave_the_dead(write, &found, State::Discarded)?;
-    end(write, &found, State::Discarded, at)
+    end(write, &found, State::Discarded, discard.at)
 }
 
 /// Stops a message that waits or is held.

@@ -5,8 +5,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 use relent_core::{Gate, Observed, Settlement, StopReason, Timestamp, Wait, WaitOrigin};
 use relent_ledger::{
-    AttemptEnd, ClaimQuery, Claimed, Destination, Finish, Ledger, ListQuery, NewMessage, Redrive, Shelve,
-    State, Stretch, Ticket, Truncated,
+    AttemptEnd, ClaimQuery, Claimed, Destination, Discard, Finish, Ledger, ListQuery, NewMessage, Redrive,
+    Shelve, State, Stretch, Summary, Ticket, Truncated,
     suite::{Fixture, MemoryLedger, block_on},
 };
 use relent_ledger_sqlite::{Options, Synchronous};
@@ -21,7 +21,7 @@ enum Step {
     Finish { ticket: usize, attempt: Option<u32>, settlement: Settlement },
     Shelve(usize),
     Redrive { number: u32, seen_cycle: u32 },
-    Discard(u32),
+    Discard { number: u32, seen_cycle: Option<u32> },
     Cancel(u32),
     Crash,
     Pass(u64),
@@ -62,7 +62,8 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(ticket, attempt, settlement)| Step::Finish { ticket, attempt, settlement }),
         1 => (0..8_usize).prop_map(Step::Shelve),
         2 => (number.clone(), 0..2_u32).prop_map(|(number, seen_cycle)| Step::Redrive { number, seen_cycle }),
-        1 => number.clone().prop_map(Step::Discard),
+        1 => (number.clone(), proptest::option::of(0..2_u32))
+            .prop_map(|(number, seen_cycle)| Step::Discard { number, seen_cycle }),
         1 => number.prop_map(Step::Cancel),
         1 => Just(Step::Crash),
         3 => (0..15_u64).prop_map(Step::Pass),
@@ -130,7 +131,9 @@ async fn take(
             let redrive = Redrive { at: now, seen_cycle, history: history(), deadline: Some(now) };
             kind(ledger.redrive(id(number), redrive).await)
         }
-        Step::Discard(number) => kind(ledger.discard(id(number), now).await),
+        Step::Discard { number, seen_cycle } => {
+            kind(ledger.discard(id(number), Discard { at: now, seen_cycle }).await)
+        }
         Step::Cancel(number) => kind(ledger.cancel(id(number), now).await),
         Step::Crash | Step::Pass(_) => unreachable!("nobody is asked"),
     };
@@ -173,6 +176,19 @@ fn end(number: u32) -> AttemptEnd {
     }
 }
 
+/// The pages of a list to its end. Whatever a place in it is called, they are the same.
+fn pages(ledger: &impl Ledger, mut query: ListQuery) -> Vec<Vec<Summary>> {
+    let mut pages = Vec::new();
+    loop {
+        let page = block_on(ledger.list(query.clone())).unwrap();
+        pages.push(page.items);
+        query.after = page.next;
+        if query.after.is_none() {
+            return pages;
+        }
+    }
+}
+
 /// Every message, every list and every count is the same, and the store is sound.
 fn same(store: &Store, memory: &MemoryLedger) -> Result<(), TestCaseError> {
     let ledger = &store.ledger;
@@ -182,9 +198,21 @@ fn same(store: &Store, memory: &MemoryLedger) -> Result<(), TestCaseError> {
     }
     let states = State::ALL.map(|state| vec![state]).into_iter();
     for states in states.chain([vec![], vec![State::Dead, State::Waiting]]) {
-        let query = ListQuery { states, after: None, limit: 100 };
+        let query = ListQuery { states, ..ListQuery::newest(100) };
         let on_disk = block_on(ledger.list(query.clone())).unwrap();
         prop_assert_eq!(on_disk, block_on(memory.list(query)).unwrap());
+    }
+    for states in [vec![], vec![State::Dead], vec![State::Dead, State::Discarded]] {
+        for reasons in
+            [vec![], vec![StopReason::Unreadable], vec![StopReason::Permanent, StopReason::Ambiguous]]
+        {
+            for destinations in [vec![], vec![destination(0)], vec![destination(1), destination(9)]] {
+                let (states, reasons) = (states.clone(), reasons.clone());
+                let query = ListQuery { states, reasons, destinations, ..ListQuery::newest(2) };
+                let (on_disk, in_memory) = (pages(ledger, query.clone()), pages(memory, query.clone()));
+                prop_assert_eq!(on_disk, in_memory, "{:?}", query);
+            }
+        }
     }
     let tally = block_on(ledger.tally()).unwrap();
     prop_assert_eq!(&tally, &block_on(memory.tally()).unwrap());

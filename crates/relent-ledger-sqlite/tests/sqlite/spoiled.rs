@@ -1,7 +1,7 @@
 //! A row that something has spoiled stays in people's hands: it is found, and it can be taken off the list.
 
 use relent_core::{Settlement, StopReason};
-use relent_ledger::{ErrorKind, Finish, Ledger, Redrive, Rule, Settled, State, suite::block_on};
+use relent_ledger::{Discard, ErrorKind, Finish, Ledger, Redrive, Rule, Settled, State, suite::block_on};
 
 use crate::common::{Store, at, claim, id, message};
 
@@ -27,7 +27,10 @@ fn a_dead_letter_with_spoiled_numbers_is_not_redriven_and_can_be_discarded() {
         let error = block_on(store.ledger.redrive(id(1), redrive)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corrupt);
         assert!(error.to_string().contains(number) && error.to_string().contains("discarded"), "{error}");
-        assert_eq!(block_on(store.ledger.discard(id(1), at(4))).unwrap(), Settled::Done);
+        assert_eq!(
+            block_on(store.ledger.discard(id(1), Discard { at: at(4), seen_cycle: None })).unwrap(),
+            Settled::Done
+        );
         let tally = block_on(store.ledger.tally()).unwrap();
         assert_eq!((tally.count(State::Dead), tally.count(State::Discarded)), (0, 1));
     }

@@ -14,8 +14,8 @@ use row::Rows;
 
 use super::{Fixture, Plant, Planted};
 use crate::{
-    Accepted, Audit, ClaimQuery, Claims, Error, Finish, Ledger, ListQuery, Message, MessageId, NewMessage,
-    Page, Redrive, Settled, Shelve, Stretch, Summary, Tally, Ticket,
+    Accepted, Audit, ClaimQuery, Claims, Discard, Error, Finish, Ledger, ListQuery, Message, MessageId,
+    NewMessage, Page, Redrive, Settled, Shelve, Stretch, Summary, Tally, Ticket,
 };
 
 /// A ledger in memory.
@@ -70,8 +70,8 @@ impl Ledger for MemoryLedger {
         Ok(self.rows().redrive(id, redrive))
     }
 
-    async fn discard(&self, id: MessageId, at: Timestamp) -> Result<Settled, Error> {
-        Ok(self.rows().discard(id, at))
+    async fn discard(&self, id: MessageId, discard: Discard) -> Result<Settled, Error> {
+        Ok(self.rows().discard(id, discard))
     }
 
     async fn cancel(&self, id: MessageId, at: Timestamp) -> Result<Settled, Error> {

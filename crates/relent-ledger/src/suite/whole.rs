@@ -19,7 +19,7 @@ pub(super) async fn the_tally_is_what_happened<F: Fixture>(mut fixture: F) {
         let (ticket, _) = claim_one(ledger, at(4)).await;
         ledger.finish(&ticket, settled(at(5), settlement)).await.unwrap();
     }
-    assert_eq!(ledger.discard(id(4), at(6)).await.unwrap(), crate::Settled::Done);
+    assert_eq!(ledger.discard(id(4), discard(at(6))).await.unwrap(), crate::Settled::Done);
     for (number, accepted) in [(5, 8), (6, 7)] {
         accept(ledger, NewMessage { accepted_at: at(accepted), ..message(number) }).await;
     }
@@ -86,7 +86,7 @@ async fn work(ledger: &impl Ledger, chance: &mut Chance, known: &mut Vec<Message
             let _ = match (wish, chance.below(4)) {
                 (8, _) => ledger.redrive(id, redrive(now, cycle)).await.unwrap(),
                 (_, 0) => ledger.cancel(id, now).await.unwrap(),
-                _ => ledger.discard(id, now).await.unwrap(),
+                _ => ledger.discard(id, discard(now)).await.unwrap(),
             };
         }
         _ => {}

@@ -5,7 +5,7 @@ use std::time::Duration;
 use relent_core::{Settlement, Wait, WaitOrigin};
 
 use super::{Fixture, together::at_once, words::*};
-use crate::{Ledger, Settled, State, Stretch};
+use crate::{Discard, Ledger, Settled, State, Stretch};
 
 // RD-09: of any number of redrives of one dead letter, one is carried out.
 pub(super) async fn a_dead_letter_is_redriven_once<F: Fixture>(fixture: F) {
@@ -87,23 +87,35 @@ pub(super) async fn a_redrive_leaves_an_open_attempt_behind<F: Fixture>(fixture:
 pub(super) async fn a_discarded_dead_letter_is_off_the_list_and_readable<F: Fixture>(fixture: F) {
     let ledger = fixture.ledger();
     let id = dead(ledger, message(1), at(1)).await;
-    assert_eq!(ledger.discard(id, at(2)).await.unwrap(), Settled::Done);
+    assert_eq!(ledger.discard(id, discard(at(2))).await.unwrap(), Settled::Done);
     assert!(listed(ledger, &[State::Dead]).await.is_empty());
     let found = read(ledger, id).await;
     assert_eq!((found.summary.state, found.summary.ended_at), (State::Discarded, Some(at(2))));
     assert_eq!(found.request, message(1).request);
-    assert_eq!(ledger.discard(id, at(3)).await.unwrap(), Settled::Refused(State::Discarded));
+    assert_eq!(ledger.discard(id, discard(at(3))).await.unwrap(), Settled::Refused(State::Discarded));
     assert_eq!(ledger.redrive(id, redrive(at(3), 0)).await.unwrap(), Settled::Refused(State::Discarded));
 }
 
 pub(super) async fn only_a_dead_letter_is_discarded<F: Fixture>(fixture: F) {
     let ledger = fixture.ledger();
     let id = accept(ledger, message(1)).await;
-    assert_eq!(ledger.discard(id, at(1)).await.unwrap(), Settled::Refused(State::Waiting));
+    assert_eq!(ledger.discard(id, discard(at(1))).await.unwrap(), Settled::Refused(State::Waiting));
     let (ticket, _) = claim_one(ledger, at(1)).await;
-    assert_eq!(ledger.discard(id, at(1)).await.unwrap(), Settled::Refused(State::InFlight));
+    assert_eq!(ledger.discard(id, discard(at(1))).await.unwrap(), Settled::Refused(State::InFlight));
     ledger.finish(&ticket, settled(at(2), Settlement::Ack)).await.unwrap();
-    assert_eq!(ledger.discard(id, at(3)).await.unwrap(), Settled::Refused(State::Delivered));
+    assert_eq!(ledger.discard(id, discard(at(3))).await.unwrap(), Settled::Refused(State::Delivered));
+}
+
+pub(super) async fn a_discarding_of_another_cycle_is_refused<F: Fixture>(fixture: F) {
+    let ledger = fixture.ledger();
+    let id = dead(ledger, message(1), at(1)).await;
+    assert_eq!(ledger.redrive(id, redrive(at(2), 0)).await.unwrap(), Settled::Done);
+    let (ticket, _) = claim_one(ledger, at(2)).await;
+    bury(ledger, &ticket, at(3)).await;
+    let seen = |cycle| Discard { at: at(4), seen_cycle: Some(cycle) };
+    assert_eq!(ledger.discard(id, seen(0)).await.unwrap(), Settled::Refused(State::Dead));
+    assert_eq!(state(ledger, id).await, State::Dead);
+    assert_eq!(ledger.discard(id, seen(1)).await.unwrap(), Settled::Done);
 }
 
 pub(super) async fn what_waits_can_be_cancelled<F: Fixture>(fixture: F) {
@@ -130,6 +142,6 @@ pub(super) async fn a_message_that_is_not_there_is_not_found<F: Fixture>(fixture
     accept(ledger, message(1)).await;
     assert_eq!(ledger.message(id(9), Stretch::ALL).await.unwrap(), None);
     assert_eq!(ledger.redrive(id(9), redrive(at(1), 0)).await.unwrap(), Settled::NotFound);
-    assert_eq!(ledger.discard(id(9), at(1)).await.unwrap(), Settled::NotFound);
+    assert_eq!(ledger.discard(id(9), discard(at(1))).await.unwrap(), Settled::NotFound);
     assert_eq!(ledger.cancel(id(9), at(1)).await.unwrap(), Settled::NotFound);
 }

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use relent_core::{ErrorClass, Idempotency, Observed, Settlement, StopReason, Timestamp, Wait, WaitOrigin};
 
 use crate::{
-    AttemptEnd, ClaimQuery, Claimed, Destination, Error, ErrorKind, Finish, Ledger, ListQuery, Message,
-    MessageId, NewMessage, Redrive, Request, State, Stretch, Ticket, Truncated, Work,
+    AttemptEnd, ClaimQuery, Claimed, Destination, Discard, Error, ErrorKind, Finish, Ledger, ListQuery,
+    Message, MessageId, NewMessage, Redrive, Request, State, Stretch, Ticket, Truncated, Work,
 };
 
 /// The moment `secs` seconds into a check.
@@ -150,8 +150,13 @@ pub(super) async fn dead(ledger: &impl Ledger, message: NewMessage, now: Timesta
 
 /// One attempt that fails for good.
 pub(super) async fn bury(ledger: &impl Ledger, ticket: &Ticket, now: Timestamp) {
+    bury_for(ledger, ticket, now, StopReason::Permanent).await;
+}
+
+/// The same for that reason.
+pub(super) async fn bury_for(ledger: &impl Ledger, ticket: &Ticket, now: Timestamp, reason: StopReason) {
     let number = ledger.begin_attempt(ticket, now).await.unwrap();
-    let finish = ended(now, failed(number), Settlement::DeadLetter { reason: StopReason::Permanent });
+    let finish = ended(now, failed(number), Settlement::DeadLetter { reason });
     ledger.finish(ticket, finish).await.unwrap();
 }
 
@@ -163,6 +168,11 @@ pub(super) fn redrive(at: Timestamp, seen_cycle: u32) -> Redrive {
         history: Bytes::from_static(b"redriven"),
         deadline: Some(at.after(Duration::from_secs(60))),
     }
+}
+
+/// A discarding of what was seen in whichever cycle.
+pub(super) fn discard(at: Timestamp) -> Discard {
+    Discard { at, seen_cycle: None }
 }
 
 /// A message that is there.
@@ -177,7 +187,11 @@ pub(super) async fn state(ledger: &impl Ledger, id: MessageId) -> State {
 
 /// All messages in these states.
 pub(super) async fn listed(ledger: &impl Ledger, states: &[State]) -> Vec<MessageId> {
-    let query = ListQuery { states: states.to_vec(), after: None, limit: 100 };
+    found(ledger, ListQuery { states: states.to_vec(), ..ListQuery::newest(100) }).await
+}
+
+/// The messages of a page.
+pub(super) async fn found(ledger: &impl Ledger, query: ListQuery) -> Vec<MessageId> {
     ledger.list(query).await.unwrap().items.iter().map(|summary| summary.id).collect()
 }
 

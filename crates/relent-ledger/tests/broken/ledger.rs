@@ -5,8 +5,8 @@ use std::{collections::HashSet, sync::Mutex};
 use async_trait::async_trait;
 use relent_core::{Settlement, Timestamp, Wait, WaitOrigin};
 use relent_ledger::{
-    Accepted, Audit, ClaimQuery, Claims, Error, ErrorKind, Finish, Ledger, ListQuery, Message, MessageId,
-    NewMessage, Page, Redrive, Settled, Shelve, State, Stretch, Summary, Tally, Ticket, Work,
+    Accepted, Audit, ClaimQuery, Claims, Discard, Error, ErrorKind, Finish, Ledger, ListQuery, Message,
+    MessageId, NewMessage, Page, Redrive, Settled, Shelve, State, Stretch, Summary, Tally, Ticket, Work,
     suite::{Fixture, MemoryLedger, Plant, Planted},
 };
 
@@ -52,7 +52,7 @@ impl Fixture for BrokenFixture {
     async fn crash(&mut self, now: Timestamp) {
         let ledger = &mut self.ledger;
         if ledger.has(Fault::LosesMessagesInACrash) {
-            let all = ListQuery { states: vec![State::Waiting], after: None, limit: 2 };
+            let all = ListQuery { states: vec![State::Waiting], ..ListQuery::newest(2) };
             let waiting = ledger.sound.list(all).await.unwrap().items;
             if let [only] = &waiting[..] {
                 let unclaimed = only.attempts == 0 && only.policy == "patient";
@@ -218,10 +218,13 @@ impl Ledger for BrokenLedger {
         }
     }
 
-    async fn discard(&self, id: MessageId, at: Timestamp) -> Result<Settled, Error> {
-        match self.sound.discard(id, at).await? {
+    async fn discard(&self, id: MessageId, discard: Discard) -> Result<Settled, Error> {
+        match self.sound.discard(id, discard).await? {
             Settled::Refused(State::Waiting) if self.has(Fault::DiscardsWhatWaits) => {
-                self.sound.cancel(id, at).await
+                self.sound.cancel(id, discard.at).await
+            }
+            Settled::Refused(State::Dead) if self.has(Fault::DiscardsWhateverCycle) => {
+                self.sound.discard(id, Discard { seen_cycle: None, ..discard }).await
             }
             settled => Ok(settled),
         }
@@ -253,6 +256,12 @@ impl Ledger for BrokenLedger {
     async fn list(&self, mut query: ListQuery) -> Result<Page<Summary>, Error> {
         if self.has(Fault::ListsEveryState) && query.states.len() == 2 {
             query.states.clear();
+        }
+        match self.fault {
+            Some(Fault::ListsEveryReason) => query.reasons.clear(),
+            // Those that cut a page by what lies between list no others.
+            Some(Fault::ListsEveryDestination) if query.limit > 2 => query.destinations.clear(),
+            _ => {}
         }
         tampered_page(&self.sound, self.fault, query).await
     }

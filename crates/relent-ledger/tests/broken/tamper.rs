@@ -110,6 +110,11 @@ pub(crate) async fn tampered_page(
     if fault == Some(Fault::PagesByCount) {
         return page_by_count(sound, query).await;
     }
+    if fault == Some(Fault::ChoosesFromOnePage) && !query.destinations.is_empty() {
+        let mut page = sound.list(ListQuery { destinations: Vec::new(), ..query.clone() }).await?;
+        page.items.retain(|line| query.destinations.contains(&line.destination));
+        return Ok(page);
+    }
     let mut page = sound.list(query).await?;
     match fault {
         Some(Fault::ListsOldestFirst) if page.items.len() == 3 && page.next.is_none() => page.items.reverse(),

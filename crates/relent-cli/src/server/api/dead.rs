@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::{Json, extract::State, response::IntoResponse as _};
 use relent::Clock as _;
 use relent_deliver::RedriveError;
-use relent_ledger::{Settled, State as Stands, Stretch};
+use relent_ledger::{Discard, Settled, State as Stands, Stretch};
 use tracing::info;
 
 use super::{
@@ -65,7 +65,8 @@ pub(super) async fn redrive(State(app): State<Arc<App>>, Id(id): Id) -> Answer {
 
 /// `DELETE /v1/dead/{id}`: takes it off the list.
 pub(super) async fn discard(State(app): State<Arc<App>>, Id(id): Id) -> Answer {
-    let what = app.ledger.discard(id, app.clock.now()).await.map_err(|error| app.failed(error))?;
+    let discard = Discard { at: app.clock.now(), seen_cycle: None };
+    let what = app.ledger.discard(id, discard).await.map_err(|error| app.failed(error))?;
     let answer = settled(id, what, Stands::Discarded)?;
     info!(target: "relent::message", %id, "dead letter discarded");
     Ok(answer)

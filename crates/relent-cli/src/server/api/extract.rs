@@ -46,7 +46,8 @@ impl Parameters {
     ///
     /// 422 naming the parameter; one that is not known is refused, since `?stat=dead` must not list everything.
     pub(super) fn page(&self, states: Option<State>) -> Result<ListQuery, Problem> {
-        let mut query = ListQuery { states: states.into_iter().collect(), after: None, limit: DEFAULT_LIMIT };
+        let mut query =
+            ListQuery { states: states.into_iter().collect(), ..ListQuery::newest(DEFAULT_LIMIT) };
         for (name, value) in &self.0 {
             match name.as_str() {
                 "limit" => query.limit = limit(value)?,

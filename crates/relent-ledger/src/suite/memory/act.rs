@@ -6,8 +6,8 @@ use relent_core::{Settlement, Timestamp, Wait, WaitOrigin};
 
 use super::row::{Row, Rows};
 use crate::{
-    Accepted, Attempt, AttemptEnd, AttemptRecord, ClaimQuery, Claimed, Claims, Error, ErrorKind, Finish,
-    MessageId, NewMessage, Redrive, Settled, Shelve, State, Ticket, WaitRecord, Work,
+    Accepted, Attempt, AttemptEnd, AttemptRecord, ClaimQuery, Claimed, Claims, Discard, Error, ErrorKind,
+    Finish, MessageId, NewMessage, Redrive, Settled, Shelve, State, Ticket, WaitRecord, Work,
 };
 
 impl Rows {
@@ -102,8 +102,10 @@ impl Rows {
         )
     }
 
-    pub(super) fn discard(&mut self, id: MessageId, at: Timestamp) -> Settled {
-        self.wish(id, |row| row.state == State::Dead, |row| row.end(State::Discarded, at))
+    pub(super) fn discard(&mut self, id: MessageId, discard: Discard) -> Settled {
+        let seen = |row: &Row| discard.seen_cycle.is_none_or(|cycle| cycle == row.cycle);
+        let allowed = |row: &Row| row.state == State::Dead && seen(row);
+        self.wish(id, allowed, |row| row.end(State::Discarded, discard.at))
     }
 
     pub(super) fn cancel(&mut self, id: MessageId, at: Timestamp) -> Settled {

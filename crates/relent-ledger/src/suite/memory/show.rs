@@ -29,10 +29,8 @@ impl Rows {
 
     pub(super) fn list(&self, query: &ListQuery) -> Page<Summary> {
         let before = query.after.map_or(self.0.len() as u64, |Cursor(place)| place);
-        let mut found: Vec<(u64, &Row)> = (0..before)
-            .zip(&self.0)
-            .filter(|(_, row)| query.states.is_empty() || query.states.contains(&row.state))
-            .collect();
+        let mut found: Vec<(u64, &Row)> =
+            (0..before).zip(&self.0).filter(|(_, row)| row.fits(query)).collect();
         found.reverse();
         let more = found.len() > query.limit;
         found.truncate(query.limit);
@@ -66,6 +64,12 @@ fn keep_newest<T>(log: &mut Vec<T>, most: u32) -> bool {
 }
 
 impl Row {
+    fn fits(&self, query: &ListQuery) -> bool {
+        (query.states.is_empty() || query.states.contains(&self.state))
+            && (query.reasons.is_empty() || self.reason.is_some_and(|reason| query.reasons.contains(&reason)))
+            && (query.destinations.is_empty() || query.destinations.contains(&self.sent.destination))
+    }
+
     fn summary(&self) -> Summary {
         let last_wait = self.waits.last().map(|record| record.wait);
         Summary {
