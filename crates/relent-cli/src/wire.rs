@@ -10,6 +10,7 @@ mod time;
 
 use std::borrow::Cow;
 
+use relent_core::StopReason;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use message::{Detail, LogEntry, MessageView, SummaryView, WaitView, text_or_base64, took};
@@ -60,4 +61,28 @@ pub(crate) struct ProblemView {
     /// The message it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) id: Option<String>,
+}
+
+/// The reason of that name for which a message may be dead.
+///
+/// # Errors
+///
+/// What there is to write instead.
+pub(crate) fn dead_reason(name: &str) -> Result<StopReason, String> {
+    let ends_elsewhere = |reason: &StopReason| {
+        matches!(reason, StopReason::Succeeded | StopReason::Cancelled | StopReason::Refused(_))
+    };
+    let dead = || StopReason::ALL.iter().copied().filter(|reason| !ends_elsewhere(reason));
+    dead().find(|reason| reason.name() == name).ok_or_else(|| {
+        let names: Vec<&str> = dead().map(StopReason::name).collect();
+        format!("no letter is dead for the reason \"{name}\"; there are {}", names.join(", "))
+    })
+}
+
+/// What to write where a destination is asked for.
+pub(crate) fn no_origin(text: &str) -> String {
+    format!(
+        "\"{text}\" is not a destination; write its scheme, host and port without a path, for example \
+         https://shop.example:443"
+    )
 }

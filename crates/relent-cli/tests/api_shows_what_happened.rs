@@ -89,6 +89,65 @@ fn a_dead_letter_is_listed_redriven_and_discarded() {
 }
 
 #[test]
+fn dead_letters_are_listed_by_reason_and_destination() {
+    let (host, busy) = (Host::start(), Receiver::answering(503));
+    let (shop, mail) = (Receiver::answering(422), Receiver::answering(422));
+    let bury = |url: String| host.submit(&json!({"url": url}));
+    let (one, two, three) = (bury(shop.url()), bury(mail.url()), bury(shop.url()));
+    for id in [&one, &two, &three] {
+        host.wait_for(id, "dead");
+    }
+    bury(busy.url());
+    let listed = |query: &str| -> Vec<String> {
+        let page = host.get(&format!("/v1/dead?{query}"));
+        page["items"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect()
+    };
+    let origin = |receiver: &Receiver| receiver.url().trim_end_matches("/hook").to_owned();
+    assert_eq!(listed("reason=permanent").len(), 3);
+    assert_eq!(listed("reason=ambiguous,poison_crash"), Vec::<String>::new());
+    assert_eq!(listed(&format!("destination={}", origin(&shop))), [three.clone(), one.clone()]);
+    assert_eq!(
+        listed(&format!("destination={},{}", origin(&shop), origin(&mail))),
+        [three.clone(), two, one.clone()]
+    );
+    assert_eq!(listed(&format!("reason=permanent&destination={}", origin(&busy))), Vec::<String>::new());
+
+    let query = format!("limit=1&destination={}", origin(&shop));
+    let page = host.get(&format!("/v1/dead?{query}"));
+    let rest = host.get(&format!("/v1/dead?{query}&cursor={}", page["next"].as_str().unwrap()));
+    assert_eq!((&page["items"][0]["id"], &rest["items"][0]["id"]), (&json!(three), &json!(one)));
+    assert_eq!(rest.get("next"), None, "the list ends with what was asked for");
+
+    let problem = host.ask("GET", "/v1/dead?reason=to_early", "").problem(422);
+    let detail = problem["detail"].as_str().unwrap();
+    assert_eq!(problem["field"], "reason");
+    assert!(detail.contains("attempts_exhausted") && detail.contains("poison_crash"), "{detail}");
+    let problem = host.ask("GET", "/v1/dead?destination=shop.example", "").problem(422);
+    assert_eq!(problem["field"], "destination");
+}
+
+#[test]
+fn a_letter_that_died_anew_is_not_taken_for_the_one_that_was_seen() {
+    let (host, receiver) = (Host::start(), Receiver::answering(422));
+    let id = host.submit(&json!({"url": receiver.url()}));
+    host.wait_for(&id, "dead");
+    host.ask("POST", &format!("/v1/dead/{id}/redrive?cycle=0"), "").expect(200);
+    eventually("it is dead again", || {
+        let message = host.get(&format!("/v1/messages/{id}"));
+        (message["state"] == "dead" && message["cycle"] == 1).then_some(())
+    });
+    for (method, path) in
+        [("POST", format!("/v1/dead/{id}/redrive?cycle=0")), ("DELETE", format!("/v1/dead/{id}?cycle=0"))]
+    {
+        let problem = host.ask(method, &path, "").problem(409);
+        assert!(problem["detail"].as_str().unwrap().contains("dead anew"), "{problem}");
+        let wrong = host.ask(method, &path.replace("cycle", "circle"), "").problem(422);
+        assert_eq!(wrong["field"], "circle");
+    }
+    host.ask("DELETE", &format!("/v1/dead/{id}?cycle=1"), "").expect(200);
+}
+
+#[test]
 fn a_log_is_shown_in_stretches_and_says_when_it_goes_further_back() {
     let (host, receiver) = (Host::start(), Receiver::answering(422));
     let id = host.submit(&json!({"url": receiver.url()}));

@@ -19,7 +19,7 @@ mod transport;
 pub use client::{ClientSettings, HttpClient, Resolve, Resolving, SettingsError, SystemResolver, tls_config};
 pub use drive::{Deliverer, Limits, RunReport};
 pub use guard::Guard;
-pub use intake::{IntakeLimits, Invalid, InvalidKind, Submission, When, prepare};
+pub use intake::{IntakeLimits, Invalid, InvalidKind, Submission, When, prepare, url::origin};
 pub use observe::{AttemptEnded, Ended, Observe};
 pub use policies::{Policies, UnknownPolicy};
 pub use redrive::{RedriveError, redrive};

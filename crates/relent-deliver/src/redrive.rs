@@ -8,7 +8,8 @@ use relent_ledger::{Ledger, Message, MessageId, Redrive, Settled, State, Stretch
 
 use crate::{Policies, UnknownPolicy, intake::url};
 
-/// Sends a dead letter again at `now`. Its id, its key and its attempt log stay; attempts and losses count from
+/// Sends a dead letter again at `now`, if it is still in the cycle in which the caller saw it; `None`: whichever it is
+/// in. Its id, its key and its attempt log stay; attempts and losses count from
 /// zero. The caller then [wakes](crate::Deliverer::wake) the driver.
 ///
 /// The new cycle has as long as the message was first given, counted from now: the policy's `business_deadline`
@@ -27,6 +28,7 @@ pub async fn redrive(
     ledger: &dyn Ledger,
     policies: &Policies,
     id: MessageId,
+    seen_cycle: Option<u32>,
     now: Timestamp,
 ) -> Result<Settled, RedriveError> {
     let Some(message) = ledger.message(id, Stretch::NONE).await.map_err(RedriveError::Ledger)? else {
@@ -35,12 +37,16 @@ pub async fn redrive(
     if message.summary.state != State::Dead {
         return Ok(Settled::Refused(message.summary.state));
     }
+    if seen_cycle.is_some_and(|seen| seen != message.summary.cycle) {
+        return Ok(Settled::Refused(State::Dead));
+    }
     let policy = policies.named(&message.summary.policy).map_err(RedriveError::Policy)?;
     let seen = History::from_bytes(&message.history).ok();
     let deadline = own_patience(&message, seen.as_ref()).map(|length| now.after(length));
     let history = anew(policy, &message, seen, now, deadline);
     let redrive = Redrive {
         at: now,
+        // What was read here is what the new history is made of, whatever the caller saw.
         seen_cycle: message.summary.cycle,
         history: Bytes::copy_from_slice(&history.to_bytes()),
         deadline,

@@ -18,8 +18,9 @@ fn limited(attempts: u32) -> Policy {
 }
 
 async fn send_again(world: &World, id: MessageId) -> Settled {
-    let settled =
-        redrive(&*world.ledger(), &world.policies, id, world.clock.now()).await.expect("the store is open");
+    let settled = redrive(&*world.ledger(), &world.policies, id, None, world.clock.now())
+        .await
+        .expect("the store is open");
     world.wake();
     settled
 }
@@ -95,7 +96,7 @@ async fn of_two_redrives_of_the_same_dead_letter_one_is_carried_out() {
     let id = world.accept(order()).await;
     world.ended(id, 1).await;
     let (ledger, now) = (world.ledger(), world.clock.now());
-    let once = || redrive(&*ledger, &world.policies, id, now);
+    let once = || redrive(&*ledger, &world.policies, id, None, now);
     let (first, second) = tokio::join!(once(), once());
     let done = [first.unwrap(), second.unwrap()].iter().filter(|settled| **settled == Settled::Done).count();
     assert_eq!(done, 1);
@@ -112,7 +113,7 @@ async fn of_two_redrives_of_the_same_dead_letter_one_is_carried_out() {
 async fn what_is_not_there_is_not_redriven() {
     let world = World::new();
     let id = MessageId::generate(START);
-    assert_eq!(redrive(&*world.ledger(), &world.policies, id, START).await.unwrap(), Settled::NotFound);
+    assert_eq!(redrive(&*world.ledger(), &world.policies, id, None, START).await.unwrap(), Settled::NotFound);
 }
 
 #[tokio::test]
@@ -121,7 +122,7 @@ async fn a_message_whose_policy_is_gone_is_not_redriven_into_waiting() {
     world.receiver.will(SHOP, [Reply::Status(503)]);
     let id = world.accept(order_under("orders")).await;
     world.ended(id, 1).await;
-    let refused = redrive(&*world.ledger(), &Policies::default(), id, START).await.unwrap_err();
+    let refused = redrive(&*world.ledger(), &Policies::default(), id, None, START).await.unwrap_err();
     assert!(matches!(&refused, RedriveError::Policy(unknown) if unknown.name == "orders"), "{refused:?}");
     assert_eq!(world.message(id).await.summary.state, State::Dead);
 }

@@ -177,7 +177,7 @@ impl<'c> Shop<'c> {
     async fn send_again(&self) {
         self.clock.advance(UNTIL_SENT_AGAIN);
         let (policies, now) = (policies(self.case), self.clock.now());
-        let settled = redrive(&*self.ledger(), &policies, self.id, now).await;
+        let settled = redrive(&*self.ledger(), &policies, self.id, None, now).await;
         assert_eq!(settled.expect("the store answers"), Settled::Done);
     }
 }

@@ -44,6 +44,14 @@ pub(super) fn destination(url: &str, most: usize) -> Result<Destination, Invalid
     Ok(Destination::new(format!("{scheme}://{host}:{port}")))
 }
 
+/// The destination that a person names by its origin, `https://example.com` or `https://example.com:443`: `None` for
+/// everything else. A URL with a path is not taken for its origin, since who writes one means less than that.
+pub fn origin(text: &str) -> Option<Destination> {
+    let rest = text.split_once("://")?.1;
+    let bare = rest.strip_suffix('/').unwrap_or(rest);
+    if bare.contains(['/', '?']) { None } else { destination(text, text.len()).ok() }
+}
+
 /// The path of a URL that has been checked, without its query.
 pub(crate) fn path(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
@@ -112,6 +120,21 @@ mod tests {
             ("http://a_b.example.com/", "http://a_b.example.com:80"),
         ] {
             assert_eq!(destination(url, 8192), Ok(Destination::new(name)), "{url}");
+        }
+    }
+
+    #[test]
+    fn an_origin_names_its_destination_and_a_path_names_none() {
+        for (text, name) in [
+            ("https://example.com", "https://example.com:443"),
+            ("HTTP://Example.com:80/", "http://example.com:80"),
+            ("http://[::1]:9", "http://[::1]:9"),
+        ] {
+            assert_eq!(origin(text), Some(Destination::new(name)), "{text}");
+        }
+        for text in ["", "example.com", "https://example.com/a", "https://example.com//", "https://e.com?a=b"]
+        {
+            assert_eq!(origin(text), None, "{text}");
         }
     }
 

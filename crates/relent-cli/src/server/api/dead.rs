@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::{Json, extract::State, response::IntoResponse as _};
 use relent::Clock as _;
 use relent_deliver::RedriveError;
-use relent_ledger::{Discard, Settled, State as Stands, Stretch};
+use relent_ledger::{Discard, MessageId, Settled, State as Stands, Stretch};
 use tracing::info;
 
 use super::{
@@ -23,7 +23,7 @@ use crate::{
 
 /// `GET /v1/dead`.
 pub(super) async fn list(State(app): State<Arc<App>>, parameters: Parameters) -> Answer {
-    message::page(&app, parameters.page(Some(Stands::Dead))?).await
+    message::page(&app, parameters.dead_page()?).await
 }
 
 /// `GET /v1/dead/{id}`.
@@ -40,19 +40,20 @@ pub(super) async fn show(State(app): State<Arc<App>>, Id(id): Id, parameters: Pa
 }
 
 /// `POST /v1/dead/{id}/redrive`: sends it again, in a new cycle.
-pub(super) async fn redrive(State(app): State<Arc<App>>, Id(id): Id) -> Answer {
+pub(super) async fn redrive(State(app): State<Arc<App>>, Id(id): Id, parameters: Parameters) -> Answer {
+    let seen_cycle = parameters.seen_cycle()?;
     if app.draining.has_begun() {
         return Err(Problem::draining());
     }
     let ledger = app.ledger.as_ref();
-    match relent_deliver::redrive(ledger, &app.policies, id, app.clock.now()).await {
+    match relent_deliver::redrive(ledger, &app.policies, id, seen_cycle, app.clock.now()).await {
         Ok(Settled::Done) => {
             app.driver.wake();
             info!(target: "relent::message", %id, "dead letter redriven");
             let message = ledger.message(id, Stretch::NONE).await.map_err(|error| app.failed(error))?;
             Ok(now_is(id, Stands::Waiting, message.map(|message| message.summary.cycle)))
         }
-        Ok(other) => settled(id, other, Stands::Waiting),
+        Ok(other) => still_dead(id, other, Stands::Waiting),
         Err(RedriveError::Ledger(error)) => Err(app.failed(error)),
         Err(RedriveError::Policy(unknown)) => {
             let detail =
@@ -64,10 +65,21 @@ pub(super) async fn redrive(State(app): State<Arc<App>>, Id(id): Id) -> Answer {
 }
 
 /// `DELETE /v1/dead/{id}`: takes it off the list.
-pub(super) async fn discard(State(app): State<Arc<App>>, Id(id): Id) -> Answer {
-    let discard = Discard { at: app.clock.now(), seen_cycle: None };
+pub(super) async fn discard(State(app): State<Arc<App>>, Id(id): Id, parameters: Parameters) -> Answer {
+    let discard = Discard { at: app.clock.now(), seen_cycle: parameters.seen_cycle()? };
     let what = app.ledger.discard(id, discard).await.map_err(|error| app.failed(error))?;
-    let answer = settled(id, what, Stands::Discarded)?;
+    let answer = still_dead(id, what, Stands::Discarded)?;
     info!(target: "relent::message", %id, "dead letter discarded");
     Ok(answer)
+}
+
+/// As [`settled`], and a letter that is dead and was refused all the same is in another cycle than the caller saw.
+fn still_dead(id: MessageId, what: Settled, done: Stands) -> Answer {
+    match what {
+        Settled::Refused(Stands::Dead) => {
+            let detail = "the message was sent again since you saw it, and is dead anew; look at it first";
+            Err(Problem::new(Kind::WrongState, detail).with_id(id))
+        }
+        what => settled(id, what, done),
+    }
 }

@@ -4,9 +4,14 @@ use std::convert::Infallible;
 
 use axum::extract::{FromRequestParts, Path, Query};
 use http::request::Parts;
-use relent_ledger::{Cursor, ListQuery, MessageId, State, Stretch};
+use relent_core::StopReason;
+use relent_deliver::origin;
+use relent_ledger::{Cursor, Destination, ListQuery, MessageId, State, Stretch};
 
-use crate::server::problem::{Kind, Problem};
+use crate::{
+    server::problem::{Kind, Problem},
+    wire::{dead_reason, no_origin},
+};
 
 /// The message that the path names.
 pub(super) struct Id(pub(super) MessageId);
@@ -40,30 +45,66 @@ impl<S: Send + Sync> FromRequestParts<S> for Parameters {
 }
 
 impl Parameters {
-    /// The page that they ask for. `states` are those of the list, unless the list lets them be chosen.
+    /// The page of messages that they ask for.
     ///
     /// # Errors
     ///
     /// 422 naming the parameter; one that is not known is refused, since `?stat=dead` must not list everything.
-    pub(super) fn page(&self, states: Option<State>) -> Result<ListQuery, Problem> {
-        let mut query =
-            ListQuery { states: states.into_iter().collect(), ..ListQuery::newest(DEFAULT_LIMIT) };
+    pub(super) fn page(&self) -> Result<ListQuery, Problem> {
+        let mut query = ListQuery::newest(DEFAULT_LIMIT);
         for (name, value) in &self.0 {
             match name.as_str() {
-                "limit" => query.limit = limit(value)?,
-                "cursor" => query.after = Some(cursor(value)?),
-                "state" if states.is_none() => {
+                "state" => {
                     for state in value.split(',').filter(|state| !state.is_empty()) {
                         query.states.push(self::state(state)?);
                     }
                 }
-                _ => {
-                    let known = if states.is_none() { "state, limit and cursor" } else { "limit and cursor" };
-                    return Err(not_known(name, known));
-                }
+                _ => place(&mut query, name, value, "state, limit and cursor")?,
             }
         }
         Ok(query)
+    }
+
+    /// The page of dead letters that they ask for. An empty reason is none: a script whose variable is not set must
+    /// not get everything.
+    ///
+    /// # Errors
+    ///
+    /// As [`Parameters::page`].
+    pub(super) fn dead_page(&self) -> Result<ListQuery, Problem> {
+        let mut query = ListQuery { states: vec![State::Dead], ..ListQuery::newest(DEFAULT_LIMIT) };
+        for (name, value) in &self.0 {
+            match name.as_str() {
+                "reason" => {
+                    for reason in value.split(',') {
+                        query.reasons.push(self::reason(reason)?);
+                    }
+                }
+                "destination" => {
+                    for origin in value.split(',') {
+                        query.destinations.push(destination(origin)?);
+                    }
+                }
+                _ => place(&mut query, name, value, "reason, destination, limit and cursor")?,
+            }
+        }
+        Ok(query)
+    }
+
+    /// The cycle in which the caller saw a dead letter, if it says so.
+    ///
+    /// # Errors
+    ///
+    /// 422 naming the parameter.
+    pub(super) fn seen_cycle(&self) -> Result<Option<u32>, Problem> {
+        let mut seen = None;
+        for (name, value) in &self.0 {
+            match name.as_str() {
+                "cycle" => seen = Some(cycle(value)?),
+                _ => return Err(not_known(name, "only cycle")),
+            }
+        }
+        Ok(seen)
     }
 
     /// The stretch of a message's log that they ask for: the newest attempts, or those before one.
@@ -82,6 +123,16 @@ impl Parameters {
         }
         Ok(stretch)
     }
+}
+
+/// What every list takes.
+fn place(query: &mut ListQuery, name: &str, value: &str, known: &str) -> Result<(), Problem> {
+    match name {
+        "limit" => query.limit = limit(value)?,
+        "cursor" => query.after = Some(cursor(value)?),
+        _ => return Err(not_known(name, known)),
+    }
+    Ok(())
 }
 
 fn not_known(name: &str, known: &str) -> Problem {
@@ -119,6 +170,19 @@ fn state(name: &str) -> Result<State, Problem> {
     })
 }
 
+fn reason(name: &str) -> Result<StopReason, Problem> {
+    dead_reason(name).map_err(|wrong| Problem::invalid("reason", wrong))
+}
+
+fn destination(text: &str) -> Result<Destination, Problem> {
+    origin(text).ok_or_else(|| Problem::invalid("destination", no_origin(text)))
+}
+
+fn cycle(value: &str) -> Result<u32, Problem> {
+    let wrong = |_| Problem::invalid("cycle", "cycle must be the `cycle` of the dead letter as you saw it");
+    value.parse().map_err(wrong)
+}
+
 const DEFAULT_LIMIT: usize = 50;
 
 /// More than a message has under the default policy.
@@ -134,24 +198,60 @@ const LARGEST_LIMIT: usize = 250;
 mod tests {
     use super::*;
 
-    fn page(query: &str, states: Option<State>) -> Result<ListQuery, Problem> {
+    fn parameters(query: &str) -> Parameters {
         let uri = format!("/v1/messages?{query}").parse().unwrap();
-        Parameters(Query::try_from_uri(&uri).unwrap().0).page(states)
+        Parameters(Query::try_from_uri(&uri).unwrap().0)
+    }
+
+    fn page(query: &str) -> Result<ListQuery, Problem> {
+        parameters(query).page()
     }
 
     #[test]
     fn a_page_is_asked_for_by_state_limit_and_cursor() {
-        let query = page("state=waiting,dead&state=held&limit=7&cursor=12", None).unwrap();
+        let query = page("state=waiting,dead&state=held&limit=7&cursor=12").unwrap();
         assert_eq!(query.states, [State::Waiting, State::Dead, State::Held]);
         assert_eq!((query.limit, query.after), (7, Some(Cursor(12))));
-        let query = page("state=waiting%2Cdead", None).unwrap();
+        let query = page("state=waiting%2Cdead").unwrap();
         assert_eq!((query.states.len(), query.limit, query.after), (2, 50, None));
-        assert_eq!(page("limit=1", Some(State::Dead)).unwrap().states, [State::Dead]);
+    }
+
+    #[test]
+    fn dead_letters_are_asked_for_by_reason_and_destination() {
+        let query =
+            "reason=permanent,ambiguous&reason=unreadable&destination=https%3A%2F%2FA.example&limit=7";
+        let query = parameters(query).dead_page().unwrap();
+        assert_eq!((&query.states[..], query.limit), (&[State::Dead][..], 7));
+        assert_eq!(query.reasons, [StopReason::Permanent, StopReason::Ambiguous, StopReason::Unreadable]);
+        assert_eq!(query.destinations, [Destination::new("https://a.example:443")]);
+        assert_eq!(parameters("").dead_page().unwrap().reasons, []);
+        for (query, field) in [
+            ("reason=", "reason"),
+            ("reason=permanent,", "reason"),
+            ("reason=delivered", "reason"),
+            ("reason=succeeded", "reason"),
+            ("destination=", "destination"),
+            ("destination=a.example", "destination"),
+            ("destination=https://a.example/hook", "destination"),
+            ("state=held", "state"),
+        ] {
+            let problem = parameters(query).dead_page().unwrap_err();
+            assert_eq!(problem, problem.clone().with_field(field), "{query}");
+        }
+    }
+
+    #[test]
+    fn the_cycle_that_was_seen_is_a_number() {
+        assert_eq!(parameters("").seen_cycle().unwrap(), None);
+        assert_eq!(parameters("cycle=3").seen_cycle().unwrap(), Some(3));
+        for (query, field) in [("cycle=-1", "cycle"), ("cycle=", "cycle"), ("cicle=1", "cicle")] {
+            let problem = parameters(query).seen_cycle().unwrap_err();
+            assert_eq!(problem, problem.clone().with_field(field), "{query}");
+        }
     }
 
     fn stretch(query: &str) -> Result<Stretch, Problem> {
-        let uri = format!("/v1/messages/id?{query}").parse().unwrap();
-        Parameters(Query::try_from_uri(&uri).unwrap().0).stretch()
+        parameters(query).stretch()
     }
 
     #[test]
@@ -172,16 +272,16 @@ mod tests {
 
     #[test]
     fn a_parameter_that_says_nothing_is_refused() {
-        for (query, states, field) in [
-            ("stat=dead", None, "stat"),
-            ("state=deda", None, "state"),
-            ("limit=0", None, "limit"),
-            ("limit=251", None, "limit"),
-            ("limit=many", None, "limit"),
-            ("cursor=-1", None, "cursor"),
-            ("state=held", Some(State::Dead), "state"),
+        for (query, field) in [
+            ("stat=dead", "stat"),
+            ("state=deda", "state"),
+            ("reason=permanent", "reason"),
+            ("limit=0", "limit"),
+            ("limit=251", "limit"),
+            ("limit=many", "limit"),
+            ("cursor=-1", "cursor"),
         ] {
-            let problem = page(query, states).unwrap_err();
+            let problem = page(query).unwrap_err();
             assert_eq!(problem, problem.clone().with_field(field), "{query}");
         }
     }

@@ -84,7 +84,7 @@ async fn replayed(app: &App, first: MessageId) -> Answer {
 
 /// `GET /v1/messages`.
 pub(super) async fn list(State(app): State<Arc<App>>, parameters: Parameters) -> Answer {
-    page(&app, parameters.page(None)?).await
+    page(&app, parameters.page()?).await
 }
 
 /// `GET /v1/messages/{id}`.
