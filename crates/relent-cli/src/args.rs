@@ -3,6 +3,7 @@
 mod call;
 mod check;
 mod client;
+mod dead;
 mod probe;
 mod serve;
 mod sim;
@@ -13,10 +14,8 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use call::CallArgs;
 pub(crate) use check::CheckArgs;
-pub(crate) use client::{
-    CancelArgs, ClientArgs, DeadArgs, DeadCommand, IdsArgs, ListArgs, PageArgs, SendArgs, ShowArgs,
-    StatusArgs,
-};
+pub(crate) use client::{CancelArgs, ClientArgs, ListArgs, PageArgs, SendArgs, ShowArgs, StatusArgs};
+pub(crate) use dead::{CommonArgs, DeadArgs, DeadCommand, LettersArgs};
 pub(crate) use probe::{ProbeArgs, ProbeCommand, ProbeServeArgs};
 pub(crate) use serve::{LogFormat, ServeArgs, Synchronous};
 pub(crate) use sim::{

@@ -63,6 +63,12 @@ pub(crate) struct ProblemView {
     pub(crate) id: Option<String>,
 }
 
+/// The kind of problem where a message's state does not allow what is asked for.
+pub(crate) const WRONG_STATE: &str = "urn:relent:problem:wrong-state";
+
+/// The kind of problem where a key belongs to another message.
+pub(crate) const KEY_CONFLICT: &str = "urn:relent:problem:key-conflict";
+
 /// The reason of that name for which a message may be dead.
 ///
 /// # Errors

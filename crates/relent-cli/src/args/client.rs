@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::{Args, Subcommand};
+use clap::Args;
 
 use super::DEFAULT_DATA;
 
@@ -145,37 +145,4 @@ pub(crate) struct IdsArgs {
     /// How to reach the server.
     #[command(flatten)]
     pub(crate) client: ClientArgs,
-}
-
-/// `relent dead`.
-#[derive(Args, Debug)]
-#[command(after_help = "Example:\n  relent dead ls")]
-pub(crate) struct DeadArgs {
-    /// What to do with them.
-    #[command(subcommand)]
-    pub(crate) command: DeadCommand,
-}
-
-/// The commands on dead letters.
-#[derive(Debug, Subcommand)]
-pub(crate) enum DeadCommand {
-    /// List the dead letters, newest first.
-    #[command(after_help = "Example:\n  relent dead ls --limit 20")]
-    Ls {
-        /// Which part of the list.
-        #[command(flatten)]
-        page: PageArgs,
-        /// How to reach the server.
-        #[command(flatten)]
-        client: ClientArgs,
-    },
-    /// Show one dead letter: every attempt, and why it was given up.
-    #[command(after_help = "Example:\n  relent dead show 0198c5d2-7f3a-7c41-9d55-3b1f2a6e8c90")]
-    Show(ShowArgs),
-    /// Send dead letters again, each in a new cycle with its policy's full patience.
-    #[command(after_help = "Example:\n  relent dead redrive 0198c5d2-7f3a-7c41-9d55-3b1f2a6e8c90")]
-    Redrive(IdsArgs),
-    /// Take dead letters off the list; they stay readable.
-    #[command(after_help = "Example:\n  relent dead discard 0198c5d2-7f3a-7c41-9d55-3b1f2a6e8c90")]
-    Discard(IdsArgs),
 }

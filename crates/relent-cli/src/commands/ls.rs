@@ -6,7 +6,7 @@ use relent::{Clock as _, Timestamp, UnixClock};
 use super::words;
 use crate::{
     args::{ClientArgs, ListArgs, PageArgs},
-    client::{Client, escape},
+    client::{Answer, Client, escape},
     exit::{Exit, Misuse},
     output::{Table, numbers, print, print_json, relative, words as text},
     wire::{PageView, SummaryView},
@@ -24,42 +24,61 @@ pub(crate) async fn run(args: ListArgs) -> anyhow::Result<Exit> {
         )));
     }
     let query = if states.is_empty() { String::new() } else { format!("state={states}&") };
-    list(&args.client, &format!("/v1/messages?{query}"), &args.page).await
+    list(&args.client, &format!("/v1/messages?{query}"), &args.page, |_| String::new()).await
 }
 
-/// Lists what `path` names: a page, or all pages.
-pub(super) async fn list(client: &ClientArgs, path: &str, page: &PageArgs) -> anyhow::Result<Exit> {
+/// Lists what `path` names, a page or all pages, and beneath it what `sums` says of the items.
+pub(super) async fn list(
+    client: &ClientArgs,
+    path: &str,
+    page: &PageArgs,
+    sums: impl Fn(&[SummaryView]) -> String,
+) -> anyhow::Result<Exit> {
     let json = client.json;
     let client = Client::new(client)?;
     if json && !page.all {
-        print(&client.ask(Method::GET, &place(path, page.limit, page.cursor.as_deref())).await?.line())?;
+        print(&ask(&client, &place(path, page.limit, page.cursor.as_deref())).await?.line())?;
         return Ok(Exit::Done);
     }
     let view = pages(&client, path, page).await?;
     match json {
         true => print_json(&view)?,
-        false => print(&describe(&view, UnixClock::new().now()))?,
+        false => print(&(describe(&view, UnixClock::new().now()) + &sums(&view.items)))?,
     }
     Ok(Exit::Done)
+}
+
+/// Asks for a page. A place or a filter that the server does not know was typed.
+pub(super) async fn ask(client: &Client, path: &str) -> anyhow::Result<Answer> {
+    client.ask(Method::GET, path).await.map_err(|failure| {
+        failure.typed(|field| {
+            let flag = match field {
+                "reason" => "--reason",
+                "destination" => "--to",
+                "cursor" => "--cursor",
+                _ => return None,
+            };
+            Some(flag.to_owned())
+        })
+    })
 }
 
 /// One page, or with `--all` every page from there on as one.
 async fn pages(client: &Client, path: &str, page: &PageArgs) -> anyhow::Result<PageView<SummaryView>> {
     let limit = if page.all { LARGEST_PAGE } else { page.limit };
     let mut view: PageView<SummaryView> =
-        client.ask(Method::GET, &place(path, limit, page.cursor.as_deref())).await?.read()?;
+        ask(client, &place(path, limit, page.cursor.as_deref())).await?.read()?;
     while page.all
         && let Some(cursor) = view.next.take()
     {
-        let more: PageView<SummaryView> =
-            client.ask(Method::GET, &place(path, limit, Some(&cursor))).await?.read()?;
+        let more: PageView<SummaryView> = ask(client, &place(path, limit, Some(&cursor))).await?.read()?;
         view.items.extend(more.items);
         view.next = more.next;
     }
     Ok(view)
 }
 
-fn place(path: &str, limit: u16, cursor: Option<&str>) -> String {
+pub(super) fn place(path: &str, limit: u16, cursor: Option<&str>) -> String {
     let cursor = cursor.map(|cursor| format!("&cursor={}", escape(cursor))).unwrap_or_default();
     format!("{path}limit={limit}{cursor}")
 }
@@ -99,7 +118,7 @@ fn why_and_when(item: &SummaryView, now: Timestamp) -> String {
 }
 
 /// The most that the API gives in one page.
-const LARGEST_PAGE: u16 = 250;
+pub(super) const LARGEST_PAGE: u16 = 250;
 
 #[cfg(test)]
 mod tests {

@@ -4,7 +4,7 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use relent_ledger::{ErrorKind, MessageId};
 
-use crate::wire::ProblemView;
+use crate::wire::{KEY_CONFLICT, ProblemView, WRONG_STATE};
 
 /// What is told to a client that was refused.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -130,11 +130,11 @@ impl Kind {
             Self::NotFound => ("urn:relent:problem:not-found", "There is nothing here"),
             Self::MethodNotAllowed => ("urn:relent:problem:method-not-allowed", "Not with this method"),
             Self::TooSlow => ("urn:relent:problem:too-slow", "The request did not come in time"),
-            Self::WrongState => ("urn:relent:problem:wrong-state", "The message's state does not allow it"),
+            Self::WrongState => (WRONG_STATE, "The message's state does not allow it"),
             Self::TooLarge => ("urn:relent:problem:too-large", "The body is too large"),
             Self::NotUtf8 => ("urn:relent:problem:not-utf-8", "The body must be UTF-8"),
             Self::Invalid => ("urn:relent:problem:invalid", "A field is not valid"),
-            Self::KeyConflict => ("urn:relent:problem:key-conflict", "The key belongs to another message"),
+            Self::KeyConflict => (KEY_CONFLICT, "The key belongs to another message"),
             Self::Draining => ("urn:relent:problem:draining", "The server is shutting down"),
             Self::StoreFull => ("urn:relent:problem:store-full", "The store is full"),
             Self::StoreUnavailable => ("urn:relent:problem:store-unavailable", "The store does not answer"),
