@@ -8,7 +8,7 @@ use std::{fmt, process::ExitCode};
 /// |---|---|
 /// | 0 | done |
 /// | 1 | the thing failed, or was found |
-/// | 2 | wrong use: the command line, the settings |
+/// | 2 | wrong use: the command line, the settings; also where only the server can judge what was typed |
 /// | 3 | nobody knows: no success, and it may have been carried out (`relent call`) |
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[must_use]

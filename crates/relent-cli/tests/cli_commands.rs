@@ -95,23 +95,31 @@ fn a_body_may_begin_like_a_flag() {
 }
 
 #[test]
-fn what_the_server_refuses_is_a_sentence_that_names_the_field() {
+fn what_the_server_refuses_is_a_sentence_that_names_the_flag() {
     let (server, receiver) = (Server::start(), Receiver::open());
     let url = receiver.url("/200");
     server.send(&[&url, "-d", "one", "--key", "k"]);
-    let cases: &[(&[&str], &str)] = &[
-        (&["ftp://example.com/"], "url"),
-        (&[&url, "--policy", "fancy"], "policy"),
-        (&[&url, "--deadline", "2001-01-01T00:00:00Z"], "deadline"),
-        (&[&url, "--deadline", "soon"], "deadline"),
-        (&[&url, "-d", "two", "--key", "k"], "key"),
+    let cases: &[(&[&str], i32, &str)] = &[
+        (&["ftp://example.com/"], 2, "URL: has the scheme \"ftp\""),
+        (&["foo"], 2, "URL: is not absolute: write for example https://"),
+        (
+            &[&url, "--policy", "fancy"],
+            2,
+            "--policy: there is no policy \"fancy\"; there are: aws-2026",
+        ),
+        (&[&url, "--deadline", "2001-01-01T00:00:00Z"], 2, "--deadline: is past"),
+        (&[&url, "--deadline", "soon"], 2, "--deadline: \"soon\" is not a time; write RFC 3339"),
+        (&[&url, "--not-before", "-1h"], 2, "--not-before: \"-1h\" is not a time"),
+        (&[&url, "-X", "get"], 2, "-X: methods are case-sensitive: write GET"),
+        (&[&url, "-H", "Host: other"], 2, "-H host: comes from the url"),
+        (&[&url, "-H", "idempotency-key: x y"], 2, "write --key x y"),
+        (&[&url, "--key", "two words"], 2, "--key: must be 1 to 255"),
+        (&[&url, "-d", "two", "--key", "k"], 1, "the key belongs to message "),
     ];
-    for (args, field) in cases {
-        let mut all = vec!["send"];
-        all.extend(*args);
-        let ended = server.command(&all);
-        assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{args:?}: {}", ended.stderr);
-        assert!(ended.stderr.contains(field), "{args:?} must name {field}: {}", ended.stderr);
+    for (args, code, says) in cases {
+        let ended = server.command(&[&["send"], *args].concat());
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(*code), ""), "{args:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains(says), "{args:?} must say {says}: {}", ended.stderr);
         assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
     }
     assert_eq!(server.json(&["status"])["accepted"], 1, "nothing of it was stored");

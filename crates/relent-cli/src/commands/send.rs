@@ -20,7 +20,8 @@ use crate::{
 pub(crate) async fn run(args: SendArgs) -> anyhow::Result<Exit> {
     let submission = submission(&args)?;
     let client = Client::new(&args.client)?;
-    let answer = client.post("/v1/messages", serde_json::to_vec(&submission)?).await?;
+    let answer = client.post("/v1/messages", serde_json::to_vec(&submission)?).await;
+    let answer = answer.map_err(|failure| failure.typed(flag))?;
     if args.client.json {
         print(&answer.line())?;
         return Ok(Exit::Done);
@@ -33,6 +34,24 @@ pub(crate) async fn run(args: SendArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// The flag with which a field of the API is written here; `None`: it is not written by a person.
+fn flag(field: &str) -> Option<String> {
+    let (field, name) = field.split_once('.').unwrap_or((field, ""));
+    let flag = match field {
+        "url" => "URL",
+        "method" => "-X",
+        "headers" => "-H",
+        "key" => "--key",
+        "not_before" => "--not-before",
+        "deadline" => "--deadline",
+        "policy" => "--policy",
+        "repeat" => "--repeat",
+        "labels" => "--label",
+        _ => return None,
+    };
+    Some(format!("{flag} {name}").trim_end().to_owned())
+}
+
 /// What the flags say, as the API takes it. What only the server can judge is left to it.
 fn submission(args: &SendArgs) -> anyhow::Result<SubmissionText> {
     let body = args.body.as_deref().map(body).transpose()?;
@@ -41,10 +60,17 @@ fn submission(args: &SendArgs) -> anyhow::Result<SubmissionText> {
         Some(Ok(text)) => (Some(text), None),
         Some(Err(bytes)) => (None, Some(STANDARD.encode(bytes.as_bytes()))),
     };
+    let headers = args.headers.iter().map(|text| header(text)).collect::<anyhow::Result<Vec<_>>>()?;
+    if let Some((name, value)) = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("idempotency-key"))
+    {
+        return Err(Misuse::new(format!(
+            "-H \"{name}: {value}\": every attempt carries the key that the message has; write --key {value}"
+        )));
+    }
     Ok(SubmissionText {
         url: Some(args.url.clone()),
         method: args.method.clone(),
-        headers: HeaderList(args.headers.iter().map(|text| header(text)).collect::<anyhow::Result<_>>()?),
+        headers: HeaderList(headers),
         body: text,
         body_base64: base64,
         key: args.key.clone(),
@@ -97,6 +123,14 @@ mod tests {
         assert_eq!(header("X-Time: 12:30").unwrap(), ("X-Time".to_owned(), "12:30".to_owned()));
         assert_eq!(header("X-Empty:").unwrap(), ("X-Empty".to_owned(), String::new()));
         assert_eq!(label("note=a=b").unwrap(), ("note".to_owned(), "a=b".to_owned()));
+    }
+
+    #[test]
+    fn a_field_is_told_by_its_flag() {
+        assert_eq!(flag("not_before").as_deref(), Some("--not-before"));
+        assert_eq!(flag("headers.host").as_deref(), Some("-H host"));
+        assert_eq!(flag("labels.a.b").as_deref(), Some("--label a.b"));
+        assert_eq!(flag("body"), None, "its JSON is ours");
     }
 
     #[test]
