@@ -102,11 +102,7 @@ fn what_the_server_refuses_is_a_sentence_that_names_the_flag() {
     let cases: &[(&[&str], i32, &str)] = &[
         (&["ftp://example.com/"], 2, "URL: has the scheme \"ftp\""),
         (&["foo"], 2, "URL: is not absolute: write for example https://"),
-        (
-            &[&url, "--policy", "fancy"],
-            2,
-            "--policy: there is no policy \"fancy\"; there are: aws-2026",
-        ),
+        (&[&url, "--policy", "fancy"], 2, "--policy: there is no policy \"fancy\"; there are: aws-2026"),
         (&[&url, "--deadline", "2001-01-01T00:00:00Z"], 2, "--deadline: is past"),
         (&[&url, "--deadline", "soon"], 2, "--deadline: \"soon\" is not a time; write RFC 3339"),
         (&[&url, "--not-before", "-1h"], 2, "--not-before: \"-1h\" is not a time"),

@@ -6,6 +6,7 @@ mod check;
 mod set;
 mod standard;
 mod text;
+mod written;
 
 use std::{fmt, time::Duration};
 

@@ -6,7 +6,7 @@ use toml::Table;
 use super::{
     Scenario, Unusable,
     check::{Checked as _, unusable},
-    set,
+    set, written,
 };
 
 impl Scenario {
@@ -86,106 +86,144 @@ impl Scenario {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a scenario")]
 pub(super) struct ScenarioText {
+    #[serde(deserialize_with = "written::text")]
     pub(super) id: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "written::text")]
     pub(super) title: String,
+    #[serde(deserialize_with = "written::length")]
     pub(super) duration: String,
+    #[serde(default, deserialize_with = "written::text")]
     pub(super) control: Option<String>,
     pub(super) dependency: DependencyText,
     pub(super) callers: CallersText,
     #[serde(default)]
     pub(super) layers: LayersText,
-    #[serde(default, rename = "effect")]
+    #[serde(default, rename = "effect", deserialize_with = "written::tables")]
     pub(super) effects: Vec<EffectText>,
-    #[serde(default, rename = "window")]
+    #[serde(default, rename = "window", deserialize_with = "written::tables")]
     pub(super) windows: Vec<WindowText>,
     #[serde(default)]
     pub(super) recovery: RecoveryText,
-    #[serde(default, rename = "gate")]
+    #[serde(default, rename = "gate", deserialize_with = "written::tables")]
     pub(super) gates: Vec<GateText>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table, [dependency]")]
 pub(super) struct DependencyText {
+    #[serde(deserialize_with = "written::count")]
     pub(super) workers: u32,
+    #[serde(default, deserialize_with = "written::length")]
     pub(super) service: Option<String>,
+    #[serde(default, deserialize_with = "written::text")]
     pub(super) spread: Option<String>,
+    #[serde(deserialize_with = "written::count")]
     pub(super) queue: u32,
+    #[serde(default, deserialize_with = "written::length")]
     pub(super) reject_cost: Option<String>,
+    #[serde(default, deserialize_with = "written::length")]
     pub(super) answer: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "written::truth")]
     pub(super) drop_expired: bool,
     pub(super) cache: Option<CacheText>,
+    #[serde(default, deserialize_with = "written::status")]
     pub(super) fail_status: Option<u16>,
+    #[serde(default, deserialize_with = "written::status")]
     pub(super) reject_status: Option<u16>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table, [dependency.cache]")]
 pub(super) struct CacheText {
+    #[serde(deserialize_with = "written::length")]
     pub(super) hit: String,
+    #[serde(deserialize_with = "written::length")]
     pub(super) miss: String,
+    #[serde(deserialize_with = "written::number")]
     pub(super) ratio: f64,
+    #[serde(deserialize_with = "written::number")]
     pub(super) fill: f64,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table, [callers]")]
 pub(super) struct CallersText {
+    #[serde(deserialize_with = "written::text")]
     pub(super) kind: String,
+    #[serde(default, deserialize_with = "written::number")]
     pub(super) rate: Option<f64>,
+    #[serde(default, deserialize_with = "written::count")]
     pub(super) callers: Option<u32>,
+    #[serde(default, deserialize_with = "written::length")]
     pub(super) think: Option<String>,
+    #[serde(default, deserialize_with = "written::length")]
     pub(super) at: Option<String>,
+    #[serde(default, deserialize_with = "written::count")]
     pub(super) clients: Option<u32>,
+    #[serde(default, deserialize_with = "written::text")]
     pub(super) repeat: Option<String>,
+    #[serde(default, deserialize_with = "written::text")]
     pub(super) give_up: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table, [layers]")]
 pub(super) struct LayersText {
+    #[serde(default, deserialize_with = "written::count")]
     pub(super) count: Option<u32>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "written::truth")]
     pub(super) cancel_downwards: bool,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table, [[effect]]")]
 pub(super) struct EffectText {
+    #[serde(deserialize_with = "written::text")]
     pub(super) kind: String,
+    #[serde(deserialize_with = "written::length")]
     pub(super) from: String,
-    #[serde(rename = "for")]
+    #[serde(default, rename = "for", deserialize_with = "written::length")]
     pub(super) length: Option<String>,
+    #[serde(default, deserialize_with = "written::number")]
     pub(super) to: Option<f64>,
+    #[serde(default, deserialize_with = "written::number")]
     pub(super) share: Option<f64>,
+    #[serde(default, deserialize_with = "written::number")]
     pub(super) times: Option<f64>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table, [[window]]")]
 pub(super) struct WindowText {
+    #[serde(deserialize_with = "written::text")]
     pub(super) name: String,
+    #[serde(deserialize_with = "written::length")]
     pub(super) from: String,
-    #[serde(rename = "for")]
+    #[serde(default, rename = "for", deserialize_with = "written::length")]
     pub(super) length: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table, [recovery]")]
 pub(super) struct RecoveryText {
+    #[serde(default, deserialize_with = "written::text")]
     pub(super) of: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table, [[gate]]")]
 pub(super) struct GateText {
+    #[serde(deserialize_with = "written::text")]
     pub(super) measure: String,
+    #[serde(default, deserialize_with = "written::text")]
     pub(super) over: Option<String>,
+    #[serde(default, deserialize_with = "written::number")]
     pub(super) at_most: Option<f64>,
+    #[serde(default, deserialize_with = "written::number")]
     pub(super) at_least: Option<f64>,
+    #[serde(default, deserialize_with = "written::text")]
     pub(super) times: Option<String>,
+    #[serde(default, deserialize_with = "written::truth")]
     pub(super) breaker: Option<bool>,
 }
 
