@@ -99,6 +99,12 @@ fn two_policies_stand_side_by_side() {
     let mine = mine.to_str().unwrap();
     let shown = sim(&["compare", "plain-loop", mine, "--scenario", "S8"]).done();
     assert!(shown.contains("plain-loop") && shown.contains("mine.toml"), "{shown}");
+    let failed: Vec<&str> = shown.lines().filter(|line| line.starts_with("failed: ")).collect();
+    assert_eq!(failed.len(), 1, "{shown}");
+    assert!(
+        failed[0].starts_with("failed: S8 under plain-loop: requests for each call, from ten seconds in: ")
+    );
+    assert!(failed[0].ends_with(", at most 1.10"), "{failed:?}");
     let json = sim(&["compare", "plain-loop", mine, "--scenario", "S8", "--json"]).done();
     let json: Value = serde_json::from_str(&json).unwrap();
     let ratio = |place: usize| {

@@ -1,5 +1,7 @@
 //! `relent sim compare`: two policies that meet the same arrivals.
 
+use std::fmt::Write as _;
+
 use relent_sim::{
     Scenario,
     gate::{Trial, Verdict},
@@ -54,7 +56,25 @@ fn described(one: &str, other: &str, seed: u64, pairs: &[(&Scenario, &Trial, &Tr
         table.row(row("", other, second));
     }
     let rest = "requests, successes and rescues are of the time in which something goes wrong";
-    format!("seed {seed}; {rest}\n\n{}", table.render(0))
+    let mut out = format!("seed {seed}; {rest}\n\n{}", table.render(0));
+    let each = pairs
+        .iter()
+        .flat_map(|(scenario, first, second)| [(scenario, one, first), (scenario, other, second)]);
+    let failed: String = each.map(|(scenario, policy, trial)| failed(scenario, policy, trial)).collect();
+    if !failed.is_empty() {
+        out = format!("{out}\n{failed}");
+    }
+    out
+}
+
+/// A line for each gate that was not kept.
+fn failed(scenario: &Scenario, policy: &str, trial: &Trial) -> String {
+    let control = if scenario.control.is_some() { " (a control, does not count)" } else { "" };
+    trial.failed().fold(String::new(), |mut out, judgement| {
+        let (gate, found, bound) = (judgement.gate.words(), judgement.value_text(), judgement.bound_text());
+        let _ = writeln!(out, "failed: {} under {policy}{control}: {gate}: {found}, {bound}", scenario.id);
+        out
+    })
 }
 
 fn row(scenario: &str, policy: &str, trial: &Trial) -> [String; 7] {
