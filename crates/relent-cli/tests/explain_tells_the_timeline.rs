@@ -142,6 +142,7 @@ fn what_is_wrong_is_named_with_exit_2() {
     let impossible = file("impossible.toml", "[retry]\nmax_attempts = 0\n");
     let broken = file("broken.toml", "attempt_timeout = \n");
     let slip = file("slip.toml", "[retry]\nbackof = \"1s\"\n");
+    let empty = file("empty.toml", " \n");
     let server = file("server.toml", "listen = \"127.0.0.1:0\"\n[policies.shop]\nrepeat = \"keyed\"\n");
     let cases: &[(&[&str], &[&str])] = &[
         (&["--outcomes", "503,tiemout"], &["\"tiemout\"", "header_timeout", "lost"]),
@@ -153,6 +154,7 @@ fn what_is_wrong_is_named_with_exit_2() {
         (&[&impossible], &["retry.max_attempts", "1 or more"]),
         (&[&broken], &["broken.toml", "line 1"]),
         (&[&slip], &["slip.toml", "line 2", "did you mean `backoff`?"]),
+        (&[&empty], &["empty.toml: it is empty", "default"]),
         (&[&server], &["server.toml", "[policies.NAME]", "relent check"]),
         (&["no-such-policy.toml"], &["no-such-policy.toml", "No such file"]),
         (&["--repeat", "sometimes"], &["sometimes", "keyed"]),

@@ -183,7 +183,11 @@ fn what_cannot_be_run_is_refused_with_the_field_and_the_way_out() {
         let said = sim(&["run", file]).failed(2);
         assert!(said.contains("bad.toml") && said.contains(says), "{to}: {said}");
     }
+    fs::write(file, "\n").unwrap();
     for (args, says) in [
+        (&["run", "S8", "--policy", file][..], "bad.toml: it is empty; write a policy"),
+        (&["compare", "default", file, "--scenario", "S8"], "bad.toml: it is empty; write a policy"),
+        (&["run", "S8", "--set", "callers.rate=abc"], "expected a number, such as 850"),
         (&["run", "S44"][..], "there is no scenario \"S44\": write a file, or one of S1"),
         (&["run", "S8", "--policy", "plain-lop"], "did you mean \"plain-loop\"?"),
         (&["run", "S8", "--policy", "missing.toml"], "the policy missing.toml cannot be read"),

@@ -102,8 +102,12 @@ fn read(file: &Path, base: Preset) -> anyhow::Result<Policy> {
     parse(&text, base.policy()).map_err(|why| wrong(&why))
 }
 
-/// One policy's text, over what it leaves out.
+/// One policy's text, over what it leaves out. An empty one is refused, as `relent check` does: it is what a command
+/// that failed writes, and what the default does would be told under its name.
 pub(super) fn parse(text: &str, base: Policy) -> Result<Policy, String> {
+    if text.trim_start_matches('\u{feff}').trim().is_empty() {
+        return Err(EMPTY.into());
+    }
     let read: PolicyText = toml::from_str(text).map_err(|error| {
         match toml::from_str::<toml::Table>(text).is_ok_and(|table| table.contains_key("policies")) {
             true => SEVERAL.into(),
@@ -141,6 +145,9 @@ const fn hint(end: Option<StopReason>) -> &'static str {
         _ => "",
     }
 }
+
+const EMPTY: &str =
+    "it is empty; write a policy, or name a built-in one, such as default, instead of the file";
 
 const SEVERAL: &str = "it is a server's configuration, and here one policy is asked for: write the one that is meant, \
                        what stands under its [policies.NAME], to a file of its own; `relent check` reads them all";
